@@ -1,0 +1,1 @@
+"""A middleware-extensible ReAct agent framework on LangGraph."""
