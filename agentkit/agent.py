@@ -132,7 +132,9 @@ def create_agent(
         cache=cache,
         transformers=_transformers(hooks, transformers or ()),
     )
-    compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in (TALLY, HANDOVER)]
+    compiled.stream_channels = [
+        channel for channel in compiled.stream_channels_asis if channel not in (TALLY, HANDOVER)
+    ]
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
     agent = AgentGraph(agent=Agent(stops, limits, around), **vars(compiled))
     return agent.with_config(_config(name))
@@ -164,7 +166,7 @@ def _executor(
         return None
     known = {name: "`response_format`" for name in declared}
     for source, tool in unique:
-        tool_name = getattr(tool, "name", None) or getattr(tool, "__name__", repr(tool))
+        tool_name = str(getattr(tool, "name", None) or getattr(tool, "__name__", repr(tool)))
         if tool_name in known:
             raise DuplicateTool(tool_name, known[tool_name], source)
         known[tool_name] = source

@@ -6,7 +6,7 @@ call and tool call is a node of its own, streamed, traced, interruptible and che
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from langchain_core.messages import ToolCall
@@ -39,6 +39,12 @@ class Node(Runnable[Any, Any]):
         """Start at a stop."""
         self.name = stop.name
         self._step = step
+
+    @property
+    def tools_by_name(self) -> Mapping[str, Any]:
+        """The tools that run here, which pictures of the graph show."""
+        tools: Mapping[str, Any] = getattr(self._step, "tools_by_name", {})
+        return tools
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run until the next boundary."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.graph import Graph
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
@@ -27,14 +28,15 @@ _INTERRUPT = "__interrupt__"
 
 
 def thread(thread_id: str, **config: Any) -> RunnableConfig:
-    """The config that names a thread: `agent.invoke(input, thread("t-1"))`.
+    """Name the thread that a run belongs to, as a config for `invoke` and its like.
 
     Args:
         thread_id: The thread's id.
         config: Other config entries, e.g. `recursion_limit=50`; `configurable` entries are merged.
     """
     configurable = {**config.pop("configurable", {}), "thread_id": thread_id}
-    return RunnableConfig(configurable=configurable, **config)
+    made: RunnableConfig = {"configurable": configurable}
+    return merge_configs(made, cast(RunnableConfig, config))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """As `stream`."""
         given = self._started(input)
         watch = Watch(self.agent.around, input, config) if self.agent.around else None
-        chunks = super().astream(given, watch.config if watch else config, **kwargs)
+        chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
         return watch.aover(chunks) if watch else chunks
@@ -96,9 +98,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         hidden = {(stop.name, target) for stop in self.plan.stops for target in stop.hidden}
         graph.edges = [edge for edge in graph.edges if (edge.source, edge.target) not in hidden]
         straight = {stop.name for stop in self.plan.stops if stop.is_straight}
-        graph.edges = [
-            edge._replace(conditional=False) if edge.source in straight else edge for edge in graph.edges
-        ]
+        graph.edges = [edge._replace(conditional=False) if edge.source in straight else edge for edge in graph.edges]
         return graph
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
@@ -161,5 +161,3 @@ def _steps_left() -> int | None:
         return None
     limit = outer.get("recursion_limit")
     return None if limit is None else max(1, limit - outer["metadata"]["langgraph_step"])
-
-

@@ -65,7 +65,9 @@ class PlainField(LastValue[Any]):
                 merged = or_(merged, value)
             values = [merged]
         elif any(value != values[-1] for value in values):
-            _LOG.warning("%d parallel tool calls wrote the state field %r; the last one's value is kept", len(values), self.key)
+            _LOG.warning(
+                "%d parallel tool calls wrote the state field %r; the last one's value is kept", len(values), self.key
+            )
         return super().update(values[-1:])
 
 
@@ -133,7 +135,8 @@ def _hints(schema: type) -> dict[str, Any]:
 
 
 def _typed(name: str, fields: Mapping[str, Any]) -> type:
-    made: type = TypedDict(name, dict(fields))  # type: ignore[operator]  # a schema made at run time
+    make: Any = TypedDict  # a schema made at run time; type checkers know only literal ones
+    made: type = make(name, dict(fields))
     return made
 
 
@@ -159,8 +162,9 @@ def _metadata(annotation: Any) -> tuple[Any, ...]:
 def _shared(annotation: Any) -> Any:
     """The annotation with its channel made one that parallel tool calls may write."""
     bare = _bare(annotation)
-    kind = get_args(bare)[0] if get_origin(bare) is Annotated else bare
-    marked = Annotated[(kind, PlainField, *_metadata(annotation))]
+    kind: Any = get_args(bare)[0] if get_origin(bare) is Annotated else bare
+    form: Any = Annotated  # indexed at run time; type checkers know only literal arguments
+    marked: Any = form[(kind, PlainField, *_metadata(annotation))]
     return NotRequired[marked] if get_origin(annotation) is NotRequired else marked
 
 
