@@ -37,7 +37,9 @@ def test_an_error_is_described_as_what_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", errors.__all__)
 def test_an_error_that_is_raised_says_how_to_mend_it(name: str) -> None:
-    has_children = any(issubclass(getattr(errors, other), getattr(errors, name)) for other in {*errors.__all__} - {name})
+    has_children = any(
+        issubclass(getattr(errors, other), getattr(errors, name)) for other in {*errors.__all__} - {name}
+    )
     assert has_children or "**Mend it:**" in sections("errors.md")[name]
 
 
