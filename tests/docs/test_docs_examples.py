@@ -1,6 +1,6 @@
 """Every Python example in the README and the documentation runs, offline, and prints what it says it prints.
 
-A block runs by itself, in an empty folder. What follows `#>` is what the block prints, in order; a block without it may
+A block runs by itself, in an empty folder. What follows `# ->` is what the block prints, in order; a block without it may
 print anything. `<!-- skip: reason -->` on the line before a block keeps it from running, for
 blocks that need a provider's key.
 """
@@ -35,7 +35,7 @@ class Example:
 
     @property
     def prints(self) -> list[str]:
-        return [line.partition("#>")[2].strip() for line in self.code.splitlines() if "#>" in line]
+        return [line.partition("# ->")[2].strip() for line in self.code.splitlines() if "# ->" in line]
 
 
 def examples(page: Path) -> Iterator[Example]:
