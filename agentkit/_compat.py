@@ -22,6 +22,7 @@ from langgraph.types import TracePolicy
 __all__ = [
     "StreamingHandler",
     "SubagentTransformer",
+    "is_resumed",
     "is_task",
     "node_trace_policy",
     "read_state",
@@ -62,6 +63,12 @@ def unread_resume(config: RunnableConfig) -> bool:
     if answer is not None and not any(read is answer for read in scratchpad.resume):
         return True
     return bool(len(scratchpad.resume) > scratchpad.interrupt_counter())
+
+
+def is_resumed(config: RunnableConfig) -> bool:
+    """Whether the running task was resumed with an answer."""
+    scratchpad = config["configurable"].get(_SCRATCHPAD)
+    return scratchpad is not None and bool(scratchpad.resume or scratchpad.get_null_resume(False) is not None)
 
 
 def node_trace_policy(policy: TracePolicy | None) -> TracePolicy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -17,8 +17,9 @@ from agentkit._compat import is_task
 from agentkit.cancellation import recorded
 from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
+from agentkit.interpreter import at_start
 from agentkit.limits import Limits
-from agentkit.state import EXIT, HANDOVER, TALLY, is_inner
+from agentkit.state import EXIT, HANDOVER, POSITION, TALLY, is_inner
 from agentkit.topology import Plan
 from agentkit.watch import AroundRun, Watch
 
@@ -46,6 +47,8 @@ class Agent:
     plan: Plan
     limits: Limits
     around: Sequence[AroundRun] = ()
+    logical: Callable[[], CompiledStateGraph[Any, Any, Any, Any]] | None = None
+    """Makes the graph with a node per stop, where the one that runs has fewer."""
 
 
 class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -93,8 +96,11 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     # ---- descriptions
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
-        """The graph as a healthy run walks it: edges that only repair or undeclared jumps take are left out."""
-        graph = super().get_graph(config, xray=xray)
+        """The plan as a graph, the same at every granularity, without the edges that no healthy run takes."""
+        if self.agent.logical is not None:
+            graph = self.agent.logical().get_graph(config, xray=xray)
+        else:
+            graph = super().get_graph(config, xray=xray)
         hidden = {(stop.name, target) for stop in self.plan.stops for target in stop.hidden}
         graph.edges = [edge for edge in graph.edges if (edge.source, edge.target) not in hidden]
         straight = {stop.name for stop in self.plan.stops if stop.is_straight}
@@ -115,7 +121,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
             return input
         allowed = _steps_left()
         tally = {} if allowed is None else {"allowed": min(allowed, self.agent.limits.model_calls)}
-        return {**input, TALLY: tally, HANDOVER: None}
+        position = {POSITION: at_start(self.plan)} if self.agent.logical is not None else {}
+        return {**input, TALLY: tally, HANDOVER: None, **position}
 
     def _with_exit(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of `invoke`, so that the exit comes out with the values, if the caller chose no keys."""
