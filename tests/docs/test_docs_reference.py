@@ -53,13 +53,13 @@ def test_every_module_is_on_the_map(root: Path) -> None:
 
 
 def test_every_limit_is_described_with_its_default() -> None:
-    text = DOCS.joinpath("guide/limits.md").read_text()
+    text = DOCS.joinpath("guide/limits-and-exits.md").read_text()
     described = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| (\d+) \|$", text, re.MULTILINE))
     assert described == {field.name: str(field.default) for field in dataclasses.fields(Limits)}
 
 
 def test_every_reason_is_described() -> None:
-    assert set(get_args(exits.Reason)) <= rows("guide/limits.md")
+    assert set(get_args(exits.Reason)) <= rows("guide/limits-and-exits.md")
 
 
 def test_the_tree_in_the_module_is_the_tree(root: Path) -> None:
