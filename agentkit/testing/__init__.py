@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agentkit.testing.messages import ScriptError, ai, invalid_call, tool_call
 from agentkit.testing.model import Bind, Request, ScriptedModel, Step
 from agentkit.testing.pairing import assert_paired, pairing_problems
-from agentkit.testing.running import ENTRY_POINTS, EntryPoint, Outcome, arun, comparable, run
+from agentkit.testing.running import ENTRY_POINTS, EntryPoint, RunResult, arun, comparable, run
 
 if TYPE_CHECKING:
     from agentkit.testing.contract import MiddlewareContract
@@ -19,8 +19,8 @@ __all__ = [
     "Bind",
     "EntryPoint",
     "MiddlewareContract",
-    "Outcome",
     "Request",
+    "RunResult",
     "ScriptError",
     "ScriptedModel",
     "Step",

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
 
 from agentkit.testing.model import Request, ScriptedModel
-from agentkit.testing.running import EntryPoint, Outcome, arun, comparable, run
+from agentkit.testing.running import EntryPoint, RunResult, arun, comparable, run
 
 Factory = Callable[..., Any]
 NODE_HOOKS = ("before_agent", "before_model", "after_model", "after_agent")
@@ -62,7 +62,7 @@ class Trial:
 
         return [lookup, settle]
 
-    def run(self, given: Any, entry: EntryPoint, thread: str = "1") -> Outcome:
+    def run(self, given: Any, entry: EntryPoint, thread: str = "1") -> RunResult:
         """Run to the end or to the contract's own question, answering the pauses of the middleware itself."""
         outcome = run(self.agent, given, config(thread), entry=entry, catch=True)
         for _ in range(MOST_PAUSES):
@@ -72,7 +72,7 @@ class Trial:
             outcome = run(self.agent, decision, config(thread), entry=entry, catch=True)
         raise AssertionError(f"The run still asks after {MOST_PAUSES} answers: {outcome.interrupts!r}")
 
-    async def arun(self, given: Any, thread: str = "1") -> Outcome:
+    async def arun(self, given: Any, thread: str = "1") -> RunResult:
         """`run` by `ainvoke`, inside a running event loop."""
         outcome = await arun(self.agent, given, config(thread), catch=True)
         for _ in range(MOST_PAUSES):
@@ -83,14 +83,14 @@ class Trial:
         raise AssertionError(f"The run still asks after {MOST_PAUSES} answers: {outcome.interrupts!r}")
 
     @staticmethod
-    def _asks(outcome: Outcome) -> bool:
+    def _asks(outcome: RunResult) -> bool:
         return bool(outcome.interrupts) and all(i.value != QUESTION for i in outcome.interrupts)
 
     def saved(self, thread: str = "1") -> dict[str, Any]:
         """The stored state of a thread, private fields included."""
         return dict(self.agent.get_state(config(thread)).values) if self.checkpointer else {}
 
-    def seen(self, outcome: Outcome, thread: str = "1") -> dict[str, Any]:
+    def seen(self, outcome: RunResult, thread: str = "1") -> dict[str, Any]:
         """All that can be seen of a run from outside, for a comparison."""
         return self.result(outcome, thread) | {
             "requests to the model": [
@@ -99,7 +99,7 @@ class Trial:
             "tool executions": sorted(self.executed, key=repr),
         }
 
-    def result(self, outcome: Outcome, thread: str = "1") -> dict[str, Any]:
+    def result(self, outcome: RunResult, thread: str = "1") -> dict[str, Any]:
         """What a run left behind."""
         return {
             "exception": comparable(outcome.error),

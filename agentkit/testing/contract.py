@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, cast
 
 import pytest
-from langchain.agents import create_agent
 from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
@@ -21,11 +20,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt, interrupt
 
+from agentkit import create_agent
 from agentkit.testing._trial import QUESTION, Boom, Factory, Inspector, LastState, Trial, Twice, assert_same, typed
 from agentkit.testing.messages import ai, tool_call
 from agentkit.testing.model import Request
 from agentkit.testing.pairing import assert_paired
-from agentkit.testing.running import EntryPoint, Outcome, comparable
+from agentkit.testing.running import EntryPoint, RunResult, comparable
 
 __all__ = ["MiddlewareContract"]
 
@@ -51,14 +51,18 @@ class MiddlewareContract:
     `lookup`, then `lookup` and `settle` at once, then answers in text. Configure `make()`, `prompt` or `answer` so that
     the middleware has something to do there: a middleware that does nothing passes.
 
-    A check that cannot hold for a middleware by its nature is switched off in the subclass, with the reason:
-    `test_nothing_per_run_is_kept = None  # shares a rate limit on purpose`.
+    A check that cannot hold for a middleware by its nature is switched off in `exempt`, with the reason:
+    `exempt = {"test_nothing_per_run_is_kept": "its purpose is a rate limit over all runs"}`.
     """
 
     prompt: ClassVar[str] = "settle my latest order"
     """What the user says."""
     options: ClassVar[Mapping[str, Any]] = {}
     """More arguments for `create_agent`, for example `response_format`."""
+    raises: ClassVar[type[Exception] | tuple[type[Exception], ...]] = ()
+    """Exceptions with which the middleware is meant to end these runs; without them, one fails the checks."""
+    exempt: ClassVar[Mapping[str, str]] = {}
+    """Checks to skip, each with the reason."""
     handles_model_errors: ClassVar[bool] = False
     """The middleware is there to turn a failing model into something else than an exception."""
     handles_tool_errors: ClassVar[bool] = False
@@ -84,6 +88,13 @@ class MiddlewareContract:
     def resolve(self, interrupts: Sequence[Interrupt]) -> Any:
         """What to resume with when the middleware itself pauses the run, for example an approval's decisions."""
         raise AssertionError(f"The middleware paused the run: {interrupts!r}. Answer it in `resolve`.")
+
+    @pytest.fixture(autouse=True)
+    def _exempted(self, request: pytest.FixtureRequest) -> None:
+        unknown = [name for name in self.exempt if not hasattr(self, name)]
+        assert not unknown, f"`exempt` names checks that do not exist: {unknown}"
+        if reason := self.exempt.get(request.function.__name__):
+            pytest.skip(reason)
 
     @pytest.fixture(params=sorted(_FACTORIES))
     def create(self, request: pytest.FixtureRequest) -> Factory:
@@ -235,7 +246,9 @@ class MiddlewareContract:
         seen = {}
         for each in (reference, entry):
             trial = self._trial(create, [self.make()])
-            seen[each] = trial.seen(trial.run(self.prompt, each))
+            outcome = trial.run(self.prompt, each)
+            assert outcome.error is None or isinstance(outcome.error, self.raises), f"{each} raises {outcome.error!r}"
+            seen[each] = trial.seen(outcome)
         assert_same(seen[entry], seen[reference], f"{entry} against {reference}")
 
     def _pair(self, create: Factory) -> list[_Middleware]:
@@ -292,7 +305,7 @@ class MiddlewareContract:
             meet()
             return f"value of {key}"
 
-        def one(thread: str) -> Outcome:
+        def one(thread: str) -> RunResult:
             try:
                 return trial.run(prompts[thread], "invoke", thread)
             finally:
@@ -313,13 +326,13 @@ class MiddlewareContract:
             given = self.answer(request)
             return await given if isawaitable(given) else given
 
-        async def one(thread: str) -> Outcome:
+        async def one(thread: str) -> RunResult:
             try:
                 return await trial.arun(prompts[thread], thread)
             finally:
                 await barrier.abort()
 
-        async def together() -> list[Outcome]:
+        async def together() -> list[RunResult]:
             return await asyncio.gather(*map(one, prompts))
 
         trial = self._trial(create, [self.make()], answer=answer)

@@ -12,10 +12,12 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall, ToolCallChunk, invalid_tool_call, tool_call_chunk
 from langchain_core.messages.tool import tool_call as new_tool_call
 
+from agentkit.errors import AgentkitError
+
 __all__ = ["ScriptError", "ai", "invalid_call", "merged", "split", "tool_call"]
 
 
-class ScriptError(AssertionError):
+class ScriptError(AgentkitError, AssertionError):
     """A scripted model was called more often than its script foresees, or its script cannot be played."""
 
 

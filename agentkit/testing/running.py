@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.messages import BaseMessage
 from langgraph.types import Command, Interrupt
 
-__all__ = ["ENTRY_POINTS", "EntryPoint", "Outcome", "arun", "comparable", "run"]
+__all__ = ["ENTRY_POINTS", "EntryPoint", "RunResult", "arun", "comparable", "run"]
 
 EntryPoint: TypeAlias = Literal["invoke", "ainvoke", "stream", "astream"]
 ENTRY_POINTS: tuple[EntryPoint, ...] = ("invoke", "ainvoke", "stream", "astream")
@@ -21,11 +21,13 @@ _IDENTITY = {"id", "response_metadata"}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunResult:
     """What a run gave."""
 
     values: dict[str, Any] = field(default_factory=dict)
     """The final state as the caller sees it; empty if an exception was raised."""
+    raw: Any = None
+    """The very object that `invoke` returned or the last that was streamed, for `agentkit.exit_of`."""
     interrupts: tuple[Interrupt, ...] = ()
     """The open questions of a paused run."""
     error: Exception | None = None
@@ -52,7 +54,7 @@ def run(
     entry: EntryPoint = "invoke",
     catch: bool = False,
     **kwargs: Any,
-) -> Outcome:
+) -> RunResult:
     """Run an agent through one entry point, from code without a running event loop.
 
     Args:
@@ -72,7 +74,7 @@ def run(
     except Exception as error:
         if not catch:
             raise
-        return Outcome(error=error)
+        return RunResult(error=error)
 
 
 async def arun(
@@ -83,7 +85,7 @@ async def arun(
     entry: EntryPoint = "ainvoke",
     catch: bool = False,
     **kwargs: Any,
-) -> Outcome:
+) -> RunResult:
     """Run an agent through `ainvoke` or `astream`; otherwise like `run`."""
     try:
         if entry == "ainvoke":
@@ -93,7 +95,7 @@ async def arun(
     except Exception as error:
         if not catch:
             raise
-        return Outcome(error=error)
+        return RunResult(error=error)
 
 
 def _streaming(agent: Any) -> dict[str, Any]:
@@ -109,15 +111,17 @@ def _input(given: Any) -> Any:
     return {"messages": list(given)}
 
 
-def _outcome(parts: list[tuple[str, Any]], *, streamed: bool = False) -> Outcome:
+def _outcome(parts: list[tuple[str, Any]], *, streamed: bool = False) -> RunResult:
     """Of the values, the last is the result; interrupts may come in a chunk of their own."""
     values: dict[str, Any] = {}
+    raw: Any = None
     interrupts: dict[str, Interrupt] = {}
     for mode, chunk in parts:
         if mode == "values" and chunk:
+            raw = chunk
             interrupts |= {i.id: i for i in chunk.get("__interrupt__", ())}
             values = {k: v for k, v in chunk.items() if k != "__interrupt__"} or values
-    return Outcome(values, tuple(interrupts.values()), streamed=tuple(parts) if streamed else ())
+    return RunResult(values, raw, tuple(interrupts.values()), streamed=tuple(parts) if streamed else ())
 
 
 def comparable(value: Any) -> Any:

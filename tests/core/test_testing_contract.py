@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar, NotRequired
+from typing import Any, ClassVar, NotRequired, cast
 
 import pytest
 from langchain.agents import create_agent as langchain_create_agent
@@ -21,9 +21,13 @@ from langchain.agents.middleware import (
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
 )
+from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.config import get_config
 
 from agentkit.testing import MiddlewareContract, ai, tool_call
+
+pytest_plugins = ["pytester"]
 
 # ---------------------------------------------------------------- well-behaved middleware
 
@@ -68,7 +72,7 @@ class TestApproval(MiddlewareContract):
 
 
 class TestTodoList(MiddlewareContract):
-    test_two_instances_in_one_agent = None  # its tool has a fixed name
+    exempt: ClassVar = {"test_two_instances_in_one_agent": "its tool has a fixed name, so one agent can have one"}
 
     def make(self) -> Any:
         return TodoListMiddleware()
@@ -103,9 +107,17 @@ class NoAsyncForm(AgentMiddleware[Any, Any, Any]):
         return handler(request)
 
 
-class KnowsThatItStreams(Wraps):
+class AlwaysRaises(AgentMiddleware[Any, Any, Any]):
+    """The same on all paths, but never a result."""
+
     def before_model(self, state: Any, runtime: Any) -> Any:
-        return {"messages": [HumanMessage("noise")]} if "no_op" not in runtime.stream_writer.__name__ else None
+        raise LookupError("no such thing")
+
+
+class KnowsThatItStreams(AgentMiddleware[Any, Any, Any]):
+    def before_agent(self, state: Any, runtime: Any) -> Any:
+        listeners = cast("BaseCallbackManager", get_config()["callbacks"]).handlers
+        return {"messages": [SystemMessage("live")]} if any("Stream" in type(x).__name__ for x in listeners) else None
 
 
 class SwallowsInModel(Wraps):
@@ -313,7 +325,8 @@ def contract(middleware: Callable[[], Any]) -> MiddlewareContract:
 
 FAULTS = [
     ("test_sync_equals_async", OnlySyncIsGuarded, "ainvoke against invoke"),
-    ("test_sync_equals_async", NoAsyncForm, "ainvoke against invoke"),
+    ("test_sync_equals_async", NoAsyncForm, "ainvoke raises NotImplementedError"),
+    ("test_sync_equals_async", AlwaysRaises, "invoke raises LookupError"),
     ("test_stream_equals_invoke", KnowsThatItStreams, "stream against invoke"),
     ("test_a_pause_of_the_model_passes", SwallowsInModel, "did not come through"),
     ("test_a_pause_of_the_model_passes", RetriesThePauseOfAModel, "2 attempts before the pause"),
@@ -376,6 +389,16 @@ def test_a_middleware_said_to_handle_errors_must_do_so() -> None:
             check(langchain_create_agent)
 
 
+def test_an_exception_that_is_meant_to_end_the_run_may_do_so() -> None:
+    class Contract(MiddlewareContract):
+        raises = LookupError
+
+        def make(self) -> Any:
+            return AlwaysRaises()
+
+    Contract().test_sync_equals_async(langchain_create_agent)
+
+
 def test_make_must_be_written() -> None:
     with pytest.raises(NotImplementedError, match="needs a method `make`"):
         MiddlewareContract().test_sync_equals_async(langchain_create_agent)
@@ -414,14 +437,15 @@ def test_users_run_it_by_subclassing(pytester: pytest.Pytester) -> None:
                 return Broken()
 
         class TestNothing(MiddlewareContract):
-            test_nothing_per_run_is_kept = None
+            exempt = {"test_nothing_per_run_is_kept": "just so"}
 
             def make(self):
                 return AgentMiddleware()
         """
     )
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
     result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-k", "sync_equals or kept")
     for factory in ("agentkit", "langchain"):
         result.stdout.fnmatch_lines([f"*FAILED*TestBroken::test_sync_equals_async?{factory}?*"])
-    result.stdout.no_fnmatch_line("*TestNothing*")
-    result.assert_outcomes(failed=4, passed=2)
+    result.stdout.no_fnmatch_line("*FAILED*TestNothing*")
+    result.assert_outcomes(failed=2, passed=4, skipped=2)

@@ -7,7 +7,7 @@ import copy
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
@@ -25,9 +25,9 @@ def add(a: int, b: int) -> int:
 def call_in(way: str, model: Any, given: Any = "hi") -> AIMessage:
     """Call a model in one of four ways; streamed chunks are merged as LangChain merges them."""
     if way == "invoke":
-        return model.invoke(given)  # type: ignore[no-any-return]
+        return cast("AIMessage", model.invoke(given))
     if way == "ainvoke":
-        return asyncio.run(model.ainvoke(given))
+        return cast("AIMessage", asyncio.run(model.ainvoke(given)))
     if way == "stream":
         chunks = list(model.stream(given))
     else:
@@ -36,7 +36,7 @@ def call_in(way: str, model: Any, given: Any = "hi") -> AIMessage:
             return [chunk async for chunk in model.astream(given)]
 
         chunks = asyncio.run(collect())
-    return sum(chunks[1:], chunks[0])  # type: ignore[no-any-return]
+    return cast("AIMessage", sum(chunks[1:], chunks[0]))
 
 
 ways = pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
@@ -52,10 +52,10 @@ def test_each_kind_of_step_answers(way: str) -> None:
     model = ScriptedModel(
         "text",
         ai("message", finish_reason="stop"),
-        [AIMessageChunk("in "), AIMessageChunk("pieces")],
+        [AIMessageChunk(content="in "), AIMessageChunk(content="pieces")],
         lambda request: f"asked {request.messages[-1].text}",
         slowly,
-        lambda request: [AIMessageChunk("made "), AIMessageChunk("of chunks")],
+        lambda request: [AIMessageChunk(content="made "), AIMessageChunk(content="of chunks")],
     )
     texts = [call_in(way, model).text for _ in range(6)]
     assert texts == ["text", "message", "in pieces", "asked hi", "async 1", "made of chunks"]
@@ -204,7 +204,7 @@ def test_what_streaming_would_change_is_refused() -> None:
 @pytest.mark.parametrize("way", ["stream", "astream"])
 def test_a_stream_can_break_off(way: str) -> None:
     seen: list[str] = []
-    model = ScriptedModel([AIMessageChunk("half "), ConnectionError("gone"), AIMessageChunk("never")])
+    model = ScriptedModel([AIMessageChunk(content="half "), ConnectionError("gone"), AIMessageChunk(content="never")])
 
     async def consume() -> None:
         async for chunk in model.astream("hi"):
@@ -217,7 +217,7 @@ def test_a_stream_can_break_off(way: str) -> None:
             seen.append(chunk.text)
     assert seen == ["half "]
     with pytest.raises(ConnectionError, match="gone"):
-        ScriptedModel([AIMessageChunk("half "), ConnectionError("gone")]).invoke("hi")
+        ScriptedModel([AIMessageChunk(content="half "), ConnectionError("gone")]).invoke("hi")
 
 
 def test_it_is_a_chat_model_for_structured_output() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
+from agentkit import create_agent
 from agentkit.testing import ENTRY_POINTS, EntryPoint, ScriptedModel, ai, comparable, run, tool_call
 
 entries = pytest.mark.parametrize("entry", ENTRY_POINTS)
