@@ -54,7 +54,8 @@ def unread_resume(config: RunnableConfig) -> bool:
     if scratchpad is None:
         return False
     nested = "|" in config["configurable"].get("checkpoint_ns", "")
-    if not nested and scratchpad.get_null_resume(False) is not None:
+    answer = None if nested else scratchpad.get_null_resume(False)
+    if answer is not None and not any(read is answer for read in scratchpad.resume):
         return True
     return len(scratchpad.resume) > scratchpad.interrupt_counter()
 

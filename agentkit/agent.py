@@ -178,15 +178,12 @@ def _named(hooks: Table) -> Iterable[tuple[str, AgentMiddleware[Any, Any, Any]]]
 def _steps(
     stops: Plan, hooks: Table, model: ModelStep, executor: ToolNode | None, visible: type, breakpoints: bool
 ) -> dict[str, Step]:
-    """What is done at each stop."""
-    by_node = {hook.node: hook for hook in hooks.hooks}
+    """What is done at each stop, in the order in which LangChain adds its nodes."""
     steps: dict[str, Step] = {MODEL: model}
     if executor is not None:
         steps[TOOLS] = ToolsStep(executor, tuple(visible.__annotations__))
-    for stop in stops.stops:
-        if stop.name in by_node:
-            steps[stop.name] = HookStep(by_node[stop.name], stop, breakpoints)
-    return steps
+    nodes = [hook for hook in hooks.hooks if hook.phase in NODE_PHASES]
+    return steps | {hook.node: HookStep(hook, stops[hook.node], breakpoints) for hook in nodes}
 
 
 def _transformers(hooks: Table, own: Sequence[Any]) -> list[Any]:

@@ -28,7 +28,7 @@ def draw(
 
     Args:
         plan: The stops.
-        steps: What is done at each of them.
+        steps: What is done at each of them, in the order in which the nodes are added.
         router: Chooses what follows.
         schemas: State, input and output.
         policies: How the hooks' nodes are traced.
@@ -37,9 +37,8 @@ def draw(
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(
         schemas.state, context_schema, input_schema=schemas.input, output_schema=schemas.output
     )
-    for stop in plan.stops:
-        node = Node(stop, steps[stop.name])
-        builder.add_node(stop.name, node, input_schema=schemas.state, trace_policy=policies.get(stop.name))
+    for name, step in steps.items():
+        builder.add_node(name, Node(plan[name], step), input_schema=schemas.state, trace_policy=policies.get(name))
     builder.add_edge(START, plan.entry)
     for stop in plan.stops:
         if len(stop.targets) == 1:

@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import GraphOutput
 
 from agentkit._compat import is_task
+from agentkit.cancellation import recorded
 from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
 from agentkit.limits import Limits
@@ -81,10 +82,11 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
         given = self._started(input)
-        if not self.agent.around:
-            return super().astream(given, config, **kwargs)
-        watch = Watch(self.agent.around, input, config)
-        return watch.aover(super().astream(given, watch.config, **kwargs))
+        watch = Watch(self.agent.around, input, config) if self.agent.around else None
+        chunks = super().astream(given, watch.config if watch else config, **kwargs)
+        if kwargs.get("durability") == "exit":
+            chunks = recorded(chunks, self, config)
+        return watch.aover(chunks) if watch else chunks
 
     # ---- descriptions
 
@@ -93,8 +95,10 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         graph = super().get_graph(config, xray=xray)
         hidden = {(stop.name, target) for stop in self.plan.stops for target in stop.hidden}
         graph.edges = [edge for edge in graph.edges if (edge.source, edge.target) not in hidden]
-        only = _single([edge.source for edge in graph.edges])
-        graph.edges = [edge._replace(conditional=edge.conditional and edge.source not in only) for edge in graph.edges]
+        straight = {stop.name for stop in self.plan.stops if stop.is_straight}
+        graph.edges = [
+            edge._replace(conditional=False) if edge.source in straight else edge for edge in graph.edges
+        ]
         return graph
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
@@ -141,11 +145,6 @@ def _same(before: Any, after: Any) -> bool:
     return before is after or (type(before) is type(after) and bool(before == after))
 
 
-def _single(names: Sequence[str]) -> set[str]:
-    """The names that stand there once."""
-    return {name for name in names if names.count(name) == 1}
-
-
 def _outer() -> Mapping[str, Any] | None:
     """The config of the engine's run that this call happens in, if any."""
     try:
@@ -160,6 +159,7 @@ def _steps_left() -> int | None:
     outer = _outer()
     if outer is None:
         return None
-    return max(1, outer["recursion_limit"] - outer["metadata"]["langgraph_step"])
+    limit = outer.get("recursion_limit")
+    return None if limit is None else max(1, limit - outer["metadata"]["langgraph_step"])
 
 

@@ -53,6 +53,11 @@ class Stop:
     hidden: tuple[str, ...] = ()
     """Those of them that no healthy run takes (repair, undeclared jumps): routed, but not drawn."""
 
+    @property
+    def is_straight(self) -> bool:
+        """Whether a healthy run can only go on to one stop from here, with nothing to decide."""
+        return self.rule != "results" and not self.declared and len(self.targets) - len(self.hidden) == 1
+
     def jump(self, to: object) -> str | None:
         """The stop that a `jump_to` value leads to from here, if it is obeyed."""
         return next((target for value, target in self.jumps if value == to), None)

@@ -131,8 +131,11 @@ _SILENT_BLOCKS: Final = frozenset({"text", "reasoning", "thinking", "redacted_th
 def is_cut_off(reply: AIMessage) -> bool:
     """Whether a provider that names a finish reason in every complete reply did not name one in this.
 
-    Never guessed for models that send none. The key counts, not its value: lax servers send an empty one.
+    Never guessed for models that send none, and a refusal is complete. The key counts, not its value: lax servers send
+    an empty one.
     """
+    if reply.additional_kwargs.get("refusal"):
+        return False
     keys = _ALWAYS_SENT.get(reply.response_metadata.get("model_provider", ""))
     return keys is not None and not any(key in reply.response_metadata for key in keys)
 
