@@ -28,7 +28,7 @@ class Answer(BaseModel):
     value: int
 
 
-def reason(ended: RunResult) -> str | None:
+def reason(ended: RunResult) -> object:
     ending = exit_of(ended.raw)
     return ending and ending.reason
 
