@@ -56,7 +56,7 @@ def refuse_unsafe_calls(reply: AIMessage) -> AIMessage:
     fragment that has neither name nor id (the arguments went astray). Later ids that repeat an earlier one of the same
     message get a suffix.
     """
-    if not reply.tool_calls:
+    if not reply.tool_calls and not reply.invalid_tool_calls:
         return reply
     cut = _hit_length(reply) and not any(call["error"] == _CUT for call in reply.invalid_tool_calls)
     stray = any(not call["name"] and not call["id"] for call in reply.invalid_tool_calls)
@@ -69,13 +69,11 @@ def refuse_unsafe_calls(reply: AIMessage) -> AIMessage:
             refused.append(_refused(call, "the arguments arrived in fragments that belong to no call"))
         else:
             kept.append(call)
-    unique = unique_ids(kept)
-    if not refused and unique == kept:
+    broken = [*refused, *(call for call in reply.invalid_tool_calls if not stray or call["name"] or call["id"])]
+    unique = unique_ids([*kept, *broken])
+    if unique == [*reply.tool_calls, *reply.invalid_tool_calls]:
         return reply
-    invalid = (
-        [call for call in reply.invalid_tool_calls if call["name"] or call["id"]] if stray else reply.invalid_tool_calls
-    )
-    return with_calls(reply, unique, [*refused, *invalid])
+    return with_calls(reply, unique[: len(kept)], unique[len(kept) :])
 
 
 def refuse(reply: AIMessage, broken: Mapping[int, str]) -> AIMessage:
