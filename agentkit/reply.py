@@ -58,7 +58,7 @@ def refuse_unsafe_calls(reply: AIMessage) -> AIMessage:
     """
     if not reply.tool_calls and not reply.invalid_tool_calls:
         return reply
-    cut = _hit_length(reply) and not any(call["error"] == _CUT for call in reply.invalid_tool_calls)
+    cut = _hit_length(reply) and not any(call.get("error") == _CUT for call in reply.invalid_tool_calls)
     stray = any(not call["name"] and not call["id"] for call in reply.invalid_tool_calls)
     kept: list[ToolCall] = []
     refused: list[InvalidToolCall] = []
