@@ -1,0 +1,124 @@
+"""From command-line options to a running conversation."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+from rich.console import Console
+
+from .assistant import build
+from .database import DatabaseUnusable, default_path
+from .errors import ShopError
+from .models import ModelUnusable, choose_model, describe
+from .script import SCRIPTS
+from .session import Session
+from .shop import Shop
+from .texts import TEXTS
+
+__all__ = ["MISTAKES", "Options", "converse", "play_scripts"]
+
+MISTAKES = (DatabaseUnusable, ModelUnusable, ShopError)
+"""What a user can get wrong in the options; the message is fit to be shown."""
+
+_DEFAULT_CUSTOMER = {"en": "C-1001", "zh": "C-1003"}
+_TYPING_PACE = 0.012  # seconds per token of the offline planner, on a terminal
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line, as given."""
+
+    customer: str | None
+    db: Path | None
+    model: str | None
+    thread: str
+    language: str | None
+
+
+def converse(options: Options, console: Console) -> int:
+    """Chat until the input ends.
+
+    Returns:
+        The exit code: 0, 1 when a question got an error instead of an answer, 130 when an answer was interrupted.
+
+    Raises:
+        DatabaseUnusable, ModelUnusable, ShopError: A mistake in the options.
+    """
+    db = options.db or default_path()
+    with _session(options, db, console) as session:
+        interrupted = False
+        try:
+            session.welcome()
+            session.chat()
+        except KeyboardInterrupt:
+            interrupted = True
+        session.note(session.words["left"].format(customer=session.customer_id, thread=session.thread))
+        return 130 if interrupted else min(session.failures, 1)
+
+
+def play_scripts(options: Options, console: Console) -> int:
+    """Play the scripted conversations, each in a new thread; without a database of the user's, on a passing one.
+
+    Returns:
+        The exit code: 0, or 1 when a question got an error instead of an answer.
+
+    Raises:
+        DatabaseUnusable, ModelUnusable, ShopError: A mistake in the options.
+    """
+    failures = 0
+    with tempfile.TemporaryDirectory(prefix="order-assistant-") as passing:
+        db = options.db or Path(passing) / "shop.db"
+        for language, script in SCRIPTS.items():
+            if options.language in (None, language):
+                thread = f"script-{os.urandom(3).hex()}"
+                chosen = replace(options, customer=script.customer_id, thread=thread, language=language)
+                with _session(chosen, db, console) as session:
+                    session.play(script.lines)
+                    failures += session.failures
+    return min(failures, 1)
+
+
+@contextmanager
+def _session(options: Options, db: Path, console: Console) -> Iterator[Session]:
+    """Open the shop, the model and the saver, and greet."""
+    shop = Shop.open(db)
+    customer = shop.profile(_customer_id(shop, options))
+    language = options.language or ("zh" if customer["locale"] == "zh-CN" else "en")
+    pace = _TYPING_PACE if console.is_terminal else 0.0
+    model = choose_model(options.model, os.environ, pace)
+    with closing(_open_threads(shop.path.with_name(f"{shop.path.stem}.threads.db"))) as connection:
+        agent = build(shop.path, model, SqliteSaver(connection))
+        session = Session(agent, customer["id"], options.thread, language, console)
+        words, (name, offline) = TEXTS[language], describe(model)
+        session.note(words["title"], style="bold")
+        session.note(words["customer"].format(name=customer["name"], id=customer["id"], thread=options.thread))
+        session.note(words["offline"] if offline else words["model"].format(name=name))
+        yield session
+
+
+def _customer_id(shop: Shop, options: Options) -> str:
+    wanted = options.customer or _DEFAULT_CUSTOMER[options.language or "en"]
+    try:
+        return shop.customer_id(wanted)
+    except ShopError as error:
+        raise ShopError(
+            error.code,
+            f"there is no customer {wanted!r}; try C-1001 (Emma Clarke), C-1002 (Lukas Bergmann) or C-1003 (王芳)",
+        ) from error
+
+
+def _open_threads(path: Path) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(path, check_same_thread=False, timeout=10)
+        SqliteSaver(connection).setup()
+        connection.execute("PRAGMA synchronous = NORMAL")  # safe with the saver's write-ahead log, and far fewer waits
+    except sqlite3.Error as error:
+        raise DatabaseUnusable(path, str(error)) from error
+    return connection
