@@ -76,7 +76,7 @@ def chat(
     if script and customer is not None:
         _refuse("--script plays its own customers; leave --customer out")
     # Imported only now: LangChain takes seconds, and --help should not.
-    from .launch import MISTAKES, Options, converse, play_scripts
+    from examples.order_assistant.launch import MISTAKES, Options, converse, play_scripts
 
     options = Options(customer, db, model, thread, lang.value if lang else None)
     console = Console(highlight=False)

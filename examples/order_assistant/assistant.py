@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
-from .offline_model import DialoguePlanner
-from .shop import Shop
-from .tools import ShopContext, make_tools
+from agentkit import create_agent
+from examples.order_assistant.offline_model import DialoguePlanner
+from examples.order_assistant.shop import Shop
+from examples.order_assistant.tools import ShopContext, make_tools
 
 __all__ = ["SYSTEM_PROMPT", "build"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from .seed import create_tables, fill
+from examples.order_assistant.seed import create_tables, fill
 
 __all__ = ["DatabaseUnusable", "connect", "default_path", "prepare", "transaction"]
 

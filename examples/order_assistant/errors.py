@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ShopError"]
+__all__ = ["ShopError", "UnknownCustomer"]
 
 
 class ShopError(ValueError):
@@ -12,3 +12,14 @@ class ShopError(ValueError):
         """Keep the code apart, and put it first in the text."""
         super().__init__(f"{code}: {message}")
         self.code = code
+
+
+class UnknownCustomer(ValueError):
+    """Nobody has the id or name that the assistant was started for."""
+
+    def __init__(self, wanted: str) -> None:
+        """Say who was looked for, and who is there."""
+        super().__init__(
+            f"there is no customer {wanted!r}; try C-1001 (Emma Clarke), C-1002 (Lukas Bergmann) or C-1003 (王芳)"
+        )
+        self.wanted = wanted

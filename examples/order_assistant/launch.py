@@ -13,18 +13,18 @@ from pathlib import Path
 from langgraph.checkpoint.sqlite import SqliteSaver
 from rich.console import Console
 
-from .assistant import build
-from .database import DatabaseUnusable, default_path
-from .errors import ShopError
-from .models import ModelUnusable, choose_model, describe
-from .script import SCRIPTS
-from .session import Session
-from .shop import Shop
-from .texts import TEXTS
+from examples.order_assistant.assistant import build
+from examples.order_assistant.database import DatabaseUnusable, default_path
+from examples.order_assistant.errors import UnknownCustomer
+from examples.order_assistant.models import ModelUnusable, choose_model, describe
+from examples.order_assistant.script import SCRIPTS
+from examples.order_assistant.session import Session
+from examples.order_assistant.shop import Shop
+from examples.order_assistant.texts import TEXTS
 
 __all__ = ["MISTAKES", "Options", "converse", "play_scripts"]
 
-MISTAKES = (DatabaseUnusable, ModelUnusable, ShopError)
+MISTAKES = (DatabaseUnusable, ModelUnusable, UnknownCustomer)
 """What a user can get wrong in the options; the message is fit to be shown."""
 
 _DEFAULT_CUSTOMER = {"en": "C-1001", "zh": "C-1003"}
@@ -49,7 +49,7 @@ def converse(options: Options, console: Console) -> int:
         The exit code: 0, 1 when a question got an error instead of an answer, 130 when an answer was interrupted.
 
     Raises:
-        DatabaseUnusable, ModelUnusable, ShopError: A mistake in the options.
+        DatabaseUnusable, ModelUnusable, UnknownCustomer: A mistake in the options.
     """
     db = options.db or default_path()
     with _session(options, db, console) as session:
@@ -70,7 +70,7 @@ def play_scripts(options: Options, console: Console) -> int:
         The exit code: 0, or 1 when a question got an error instead of an answer.
 
     Raises:
-        DatabaseUnusable, ModelUnusable, ShopError: A mistake in the options.
+        DatabaseUnusable, ModelUnusable, UnknownCustomer: A mistake in the options.
     """
     failures = 0
     with tempfile.TemporaryDirectory(prefix="order-assistant-") as passing:
@@ -105,13 +105,10 @@ def _session(options: Options, db: Path, console: Console) -> Iterator[Session]:
 
 def _customer_id(shop: Shop, options: Options) -> str:
     wanted = options.customer or _DEFAULT_CUSTOMER[options.language or "en"]
-    try:
-        return shop.customer_id(wanted)
-    except ShopError as error:
-        raise ShopError(
-            error.code,
-            f"there is no customer {wanted!r}; try C-1001 (Emma Clarke), C-1002 (Lukas Bergmann) or C-1003 (王芳)",
-        ) from error
+    customer_id = shop.customer_id(wanted)
+    if customer_id is None:
+        raise UnknownCustomer(wanted)
+    return customer_id
 
 
 def _open_threads(path: Path) -> sqlite3.Connection:

@@ -8,7 +8,7 @@ from typing import Any
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from .offline_model import DialoguePlanner
+from examples.order_assistant.offline_model import DialoguePlanner
 
 __all__ = ["OFFLINE", "ModelUnusable", "choose_model", "describe"]
 
@@ -48,7 +48,8 @@ def choose_model(name: str | None, environ: Mapping[str, str], pace: float = 0.0
     try:
         model = init_chat_model(name, **settings)
     except Exception as error:  # each provider has exceptions of its own for the same few mistakes
-        raise ModelUnusable(name, " ".join(str(error).split()).rstrip(".")) from error
+        first_sentence = " ".join(str(error).split()).partition(". ")[0]
+        raise ModelUnusable(name, first_sentence.rstrip(".")) from error
     assert isinstance(model, BaseChatModel)  # only a call without a name gives a configurable model
     return model
 

@@ -19,7 +19,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from .planner import Step, next_step
+from examples.order_assistant.planner import Step, next_step
 
 __all__ = ["DialoguePlanner"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from .errors import ShopError
-from .money import Money
+from examples.order_assistant.errors import ShopError
+from examples.order_assistant.money import Money
 
 __all__ = ["REFUND_DAYS", "Refundable", "find_order", "record", "refundable"]
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from fractions import Fraction
 
-from .errors import ShopError
+from examples.order_assistant.errors import ShopError
 
 __all__ = ["find", "pick"]
 

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
-from .seed_data import CARRIERS, CUSTOMERS, DEMO_ORDERS, HUBS, IMPORT_HUBS, PRODUCTS, REVIEWS, DemoOrder
+from examples.order_assistant.seed_data import (
+    CARRIERS,
+    CUSTOMERS,
+    DEMO_ORDERS,
+    HUBS,
+    IMPORT_HUBS,
+    PRODUCTS,
+    REVIEWS,
+    DemoOrder,
+)
 
 __all__ = ["REFERENCE_DATE", "SEED", "create_tables", "fill"]
 

@@ -10,17 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphRecursionError
 from langgraph.graph.state import CompiledStateGraph
 from rich.console import Console
 from rich.text import Text
 
-from .terminal import View
-from .texts import TEXTS
-from .tools import ShopContext
+from agentkit import exit_of
+from examples.order_assistant.terminal import View
+from examples.order_assistant.texts import TEXTS
+from examples.order_assistant.tools import ShopContext
 
 __all__ = ["Session"]
 
+_ANSWERED = frozenset(("answer", "structured", "return_direct"))
 _QUIT = frozenset(("/quit", "/exit", "/q"))
 
 
@@ -68,12 +69,12 @@ class Session:
                 return
             if line == "/new":
                 self.thread = uuid.uuid4().hex[:6]
-                self.note(self.words["new"].format(thread=self.thread))
+                self.note(self.words["new"].format(thread=self.thread) + "\n")
             elif line == "/help":
                 self.note(self.words["commands"])
                 self.ask("帮助" if self.language == "zh" else "help")
             elif line.startswith("/"):
-                self.note(self.words["unknown_command"].format(command=line))
+                self.note(self.words["unknown_command"].format(command=line) + "\n")
             elif line:
                 self.ask(line)
 
@@ -101,9 +102,8 @@ class Session:
                 messages, self.config, context=context, stream_mode=["messages", "updates"]
             ):
                 view.show(mode, part)
-        except GraphRecursionError:
             view.close()
-            self.note(self.words["ended"].format(reason=self.words["step_limit"]), style="yellow")
+            self._say_if_stopped()
         except Exception as error:  # whatever a provider's client raises; the conversation goes on
             view.close()
             self.failures += 1
@@ -111,6 +111,12 @@ class Session:
         finally:
             view.close()
         self.console.print()
+
+    def _say_if_stopped(self) -> None:
+        ended = exit_of(self.agent.get_state(self.config))
+        if ended is not None and ended.reason not in _ANSWERED:
+            reason = self.words.get(ended.reason, ended.reason)
+            self.note(self.words["ended"].format(reason=reason, detail=ended.detail), style="yellow")
 
     def _lines(self) -> Iterator[str]:
         typed = sys.stdin.isatty()
@@ -121,7 +127,8 @@ class Session:
             try:
                 line = input(f"{self.words['you']} > ") if typed else _piped_line()
             except (EOFError, KeyboardInterrupt):
-                self.console.print()
+                if typed:
+                    self.console.print()
                 return
             if not typed and line.strip():
                 self._echo(line.strip())

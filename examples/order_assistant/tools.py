@@ -14,8 +14,8 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
-from .errors import ShopError
-from .shop import Shop, normalise_number
+from examples.order_assistant.errors import ShopError
+from examples.order_assistant.shop import Shop, normalise_number
 
 __all__ = ["OrderTools", "ShopContext", "make_tools"]
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .replay import Step, next_step
+from examples.order_assistant.planner.replay import Step, next_step
 
 __all__ = ["Step", "next_step"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from .phrases import Phrases, alternatives
+from examples.order_assistant.planner.phrases import Phrases, alternatives
 
 __all__ = ["ENGLISH"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage
 
-from .goals import GOALS, Said
-from .history import Call, Result, Turn, turns
-from .understand import Memory, understand
+from examples.order_assistant.planner.goals import GOALS, Said
+from examples.order_assistant.planner.history import Call, Result, Turn, turns
+from examples.order_assistant.planner.understand import Memory, understand
 
 __all__ = ["Step", "next_step"]
 

@@ -6,9 +6,9 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from .phrases import Phrases
-from .phrases_en import ENGLISH
-from .phrases_zh import CHINESE
+from examples.order_assistant.planner.phrases import Phrases
+from examples.order_assistant.planner.phrases_en import ENGLISH
+from examples.order_assistant.planner.phrases_zh import CHINESE
 
 __all__ = ["LANGUAGES", "Draft", "Memory", "Request", "understand"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from .history import Result
-from .phrases import Phrases
+from examples.order_assistant.planner.history import Result
+from examples.order_assistant.planner.phrases import Phrases
 
 __all__ = ["comparison", "failure", "found", "history", "order", "profile", "rating", "track"]
 
