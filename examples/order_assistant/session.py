@@ -58,7 +58,7 @@ class Session:
         if turns:
             self.note(self.words["continued"].format(turns=turns))
         self.console.print()
-        if snapshot.next:
+        if snapshot.tasks:
             self.note(self.words["unfinished"])
             self._run(None)
 
@@ -102,6 +102,9 @@ class Session:
                 messages, self.config, context=context, stream_mode=["messages", "updates"]
             ):
                 view.show(mode, part)
+            if not view.spoke:
+                # The answer was made before the run was cut off, but nobody has seen it yet.
+                view.say(self._last_answer())
             view.close()
             self._say_if_stopped()
         except Exception as error:  # whatever a provider's client raises; the conversation goes on
@@ -111,6 +114,10 @@ class Session:
         finally:
             view.close()
         self.console.print()
+
+    def _last_answer(self) -> str:
+        messages = self.agent.get_state(self.config).values.get("messages", ())
+        return str(messages[-1].text) if messages and messages[-1].type == "ai" else ""
 
     def _say_if_stopped(self) -> None:
         ended = exit_of(self.agent.get_state(self.config))

@@ -103,7 +103,7 @@ class ToolLines:
         drawable = self.console.is_terminal and not self.console.is_dumb_terminal
         if self._lines and drawable and self._live is None:
             self._live = Live(console=self.console, get_renderable=self._render, refresh_per_second=12)
-            self._live.start()
+            self._live.start(refresh=True)
 
     def finish(self, message: ToolMessage) -> None:
         """Show how a call ended. A result for a call that never ran here is not shown."""
@@ -156,6 +156,8 @@ class View:
     words: Mapping[str, str]
     known: set[str]
     """Ids of messages that were there before the run."""
+    spoke: bool = False
+    """Whether any text was shown."""
     _speaking: bool = False
 
     def __post_init__(self) -> None:
@@ -168,7 +170,7 @@ class View:
         if mode == "messages":
             message, _ = part
             if isinstance(message, AIMessage) and message.text and message.id not in self.known:
-                self._text(str(message.text))
+                self.say(str(message.text))
             return
         for update in part.values():
             for message in _messages(update):
@@ -184,7 +186,11 @@ class View:
         self._tools.close()
         self._typewriter.end()
 
-    def _text(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Print a piece of the assistant's answer."""
+        if not text:
+            return
+        self.spoke = True
         if not self._speaking:
             self._speaking = True
             self._tools.close()
