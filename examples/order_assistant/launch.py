@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from rich.console import Console
 
 from examples.order_assistant.assistant import build
@@ -93,9 +94,9 @@ def _session(options: Options, db: Path, console: Console) -> Iterator[Session]:
     language = options.language or ("zh" if customer["locale"] == "zh-CN" else "en")
     pace = _TYPING_PACE if console.is_terminal else 0.0
     model = choose_model(options.model, os.environ, pace)
-    with closing(_open_threads(shop.path.with_name(f"{shop.path.stem}.threads.db"))) as connection:
-        agent = build(shop.path, model, SqliteSaver(connection))
-        session = Session(agent, customer["id"], options.thread, language, console)
+    with asyncio.Runner() as runner, _saver(shop.path.with_name(f"{shop.path.stem}.threads.db"), runner) as saver:
+        agent = build(shop.path, model, saver)
+        session = Session(agent, customer["id"], options.thread, language, console, runner)
         words, (name, offline) = TEXTS[language], describe(model)
         session.note(words["title"], style="bold")
         session.note(words["customer"].format(name=customer["name"], id=customer["id"], thread=options.thread))
@@ -111,11 +112,23 @@ def _customer_id(shop: Shop, options: Options) -> str:
     return customer_id
 
 
-def _open_threads(path: Path) -> sqlite3.Connection:
+@contextmanager
+def _saver(path: Path, runner: asyncio.Runner) -> Iterator[AsyncSqliteSaver]:
+    """Keep conversations in a SQLite file, for as long as the context lasts."""
+    stack = AsyncExitStack()
+
+    async def open_file() -> AsyncSqliteSaver:
+        saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(path)))
+        await saver.setup()
+        await saver.conn.execute("PRAGMA synchronous = NORMAL")  # safe with the saver's write-ahead log; fewer waits
+        return saver
+
     try:
-        connection = sqlite3.connect(path, check_same_thread=False, timeout=10)
-        SqliteSaver(connection).setup()
-        connection.execute("PRAGMA synchronous = NORMAL")  # safe with the saver's write-ahead log, and far fewer waits
+        saver = runner.run(open_file())
     except sqlite3.Error as error:
+        runner.run(stack.aclose())
         raise DatabaseUnusable(path, str(error)) from error
-    return connection
+    try:
+        yield saver
+    finally:
+        runner.run(stack.aclose())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import uuid
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentkit import exit_of
+from examples.order_assistant.planner.understand import LANGUAGES
 from examples.order_assistant.terminal import View
 from examples.order_assistant.texts import TEXTS
 from examples.order_assistant.tools import ShopContext
@@ -37,6 +39,9 @@ class Session:
     language: str
     """Of the texts around the conversation: `en` or `zh`."""
     console: Console
+    runner: asyncio.Runner
+    """Runs one answer at a time, so that Ctrl-C cancels it at once, however long the model takes; while the customer
+    types, no event loop runs and Ctrl-C is an ordinary exception."""
     failures: int = field(default=0, init=False)
     """How many questions got an error instead of an answer."""
 
@@ -53,14 +58,14 @@ class Session:
     def welcome(self) -> None:
         """Say how to go on, recall an earlier conversation, and finish an answer that was cut off."""
         self.note(self.words["hint"])
-        snapshot = self.agent.get_state(self.config)
+        snapshot = self.runner.run(self.agent.aget_state(self.config))
         turns = sum(message.type == "human" for message in snapshot.values.get("messages", ()))
         if turns:
             self.note(self.words["continued"].format(turns=turns))
         self.console.print()
         if snapshot.tasks:
             self.note(self.words["unfinished"])
-            self._run(None)
+            self.runner.run(self._run(None))
 
     def chat(self) -> None:
         """Answer what is typed or piped in until it ends."""
@@ -71,8 +76,7 @@ class Session:
                 self.thread = uuid.uuid4().hex[:6]
                 self.note(self.words["new"].format(thread=self.thread) + "\n")
             elif line == "/help":
-                self.note(self.words["commands"])
-                self.ask("帮助" if self.language == "zh" else "help")
+                self.note(f"{LANGUAGES[self.language].say['help']}\n{self.words['commands']}\n")
             elif line.startswith("/"):
                 self.note(self.words["unknown_command"].format(command=line) + "\n")
             elif line:
@@ -87,26 +91,23 @@ class Session:
 
     def ask(self, text: str) -> None:
         """Send one message and show the answer as it comes."""
-        self._run({"messages": [{"role": "user", "content": text}]})
+        self.runner.run(self._run({"messages": [{"role": "user", "content": text}]}))
 
     def note(self, text: str, style: str = "dim") -> None:
         """Print something that is not part of the conversation."""
         self.console.print(Text(text, style=style))
 
-    def _run(self, messages: dict[str, Any] | None) -> None:
-        before = self.agent.get_state(self.config).values.get("messages", ())
+    async def _run(self, messages: dict[str, Any] | None) -> None:
+        before = (await self.agent.aget_state(self.config)).values.get("messages", ())
         view = View(self.console, self.words, {message.id for message in before})
         context = ShopContext(self.customer_id)
         try:
-            for mode, part in self.agent.stream(
+            async for mode, part in self.agent.astream(
                 messages, self.config, context=context, stream_mode=["messages", "updates"]
             ):
                 view.show(mode, part)
-            if not view.spoke:
-                # The answer was made before the run was cut off, but nobody has seen it yet.
-                view.say(self._last_answer())
             view.close()
-            self._say_if_stopped()
+            await self._say_if_stopped()
         except Exception as error:  # whatever a provider's client raises; the conversation goes on
             view.close()
             self.failures += 1
@@ -115,12 +116,8 @@ class Session:
             view.close()
         self.console.print()
 
-    def _last_answer(self) -> str:
-        messages = self.agent.get_state(self.config).values.get("messages", ())
-        return str(messages[-1].text) if messages and messages[-1].type == "ai" else ""
-
-    def _say_if_stopped(self) -> None:
-        ended = exit_of(self.agent.get_state(self.config))
+    async def _say_if_stopped(self) -> None:
+        ended = exit_of(await self.agent.aget_state(self.config))
         if ended is not None and ended.reason not in _ANSWERED:
             reason = self.words.get(ended.reason, ended.reason)
             self.note(self.words["ended"].format(reason=reason, detail=ended.detail), style="yellow")

@@ -156,8 +156,6 @@ class View:
     words: Mapping[str, str]
     known: set[str]
     """Ids of messages that were there before the run."""
-    spoke: bool = False
-    """Whether any text was shown."""
     _speaking: bool = False
 
     def __post_init__(self) -> None:
@@ -188,9 +186,6 @@ class View:
 
     def say(self, text: str) -> None:
         """Print a piece of the assistant's answer."""
-        if not text:
-            return
-        self.spoke = True
         if not self._speaking:
             self._speaking = True
             self._tools.close()

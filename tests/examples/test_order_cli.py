@@ -4,11 +4,12 @@ import os
 import re
 import select
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -132,21 +133,16 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     assert done.stdout == ""
 
 
-def test_a_model_behind_http_calls_tools_and_answers(environment: dict[str, str]) -> None:
+def test_a_model_behind_http_may_fail_once_and_then_calls_tools_and_answers(environment: dict[str, str]) -> None:
     with LLMockServer() as server:
-        server.state.scenarios.add(Reply(tool_calls=(ToolCall("get_latest_order"),)))
-        server.state.scenarios.add(Reply(text="It is on its way."))
+        for behaviour in (Fail(401), Reply(tool_calls=(ToolCall("get_latest_order"),)), Reply(text="On its way.")):
+            server.state.scenarios.add(behaviour)
         env = {**environment, "OPENAI_BASE_URL": server.base_url("openai"), "OPENAI_MODEL": "house-model"}
-        answered = _run(env, typed="where is it?\n")
-        server.state.scenarios.add(Fail(401))
-        refused = _run(env, "--thread", "other", typed="hello\n")
-    assert (answered.returncode, answered.stderr) == (0, "")
-    assert "Model: house-model" in answered.stdout
-    assert "✓ done get_latest_order()\nAssistant > It is on its way.\n" in answered.stdout
-    assert refused.returncode == 1
-    assert "The assistant could not answer: " in refused.stdout
-    assert "401" in refused.stdout
-    assert "Traceback" not in refused.stdout + refused.stderr
+        done = _run(env, typed="where is it?\nand now?\n")
+    assert "Model: house-model" in done.stdout
+    assert re.search(r"You > where is it\?\nThe assistant could not answer: .*401", done.stdout)
+    assert "You > and now?\n✓ done get_latest_order()\nAssistant > On its way.\n" in done.stdout
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 # ---- on a terminal ---------------------------------------------------------------------------------------------------
@@ -208,37 +204,51 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(environment: dict[str, str]) -> Iterator[Terminal]:
-    opened = Terminal({**environment, "NO_COLOR": "1"})
-    yield opened
-    if opened.process.poll() is None:
-        opened.process.kill()
-        opened.process.wait()
-    os.close(opened.screen)
+def terminal(environment: dict[str, str]) -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def begin(**more: str) -> Terminal:
+        opened.append(Terminal({**environment, **more}))
+        return opened[-1]
+
+    yield begin
+    for each in opened:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()
+        os.close(each.screen)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty module")
-def test_ctrl_c_at_the_prompt_leaves_cleanly(terminal: Terminal) -> None:
-    terminal.until("You > ")
-    terminal.type("Where is my latest order?\n")
-    shown = terminal.until("It should arrive by")
+def test_ctrl_c_at_the_prompt_leaves_cleanly(terminal: Callable[..., Terminal]) -> None:
+    talk = terminal(NO_COLOR="1")
+    talk.until("You > ")
+    talk.type("Where is my latest order?\n")
+    shown = talk.until("It should arrive by")
     assert "✓ done track_order(order_number=ORD-22301)" in shown
-    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", terminal.shown)  # NO_COLOR
-    terminal.until("18 March 2026.\r\n\r\nYou > ")
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 0
-    assert "come back with --customer C-1001 --thread main" in terminal.plain
-    assert "Traceback" not in terminal.plain
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", talk.shown)
+    talk.until("18 March 2026.\r\n\r\nYou > ")
+    talk.process.send_signal(signal.SIGINT)
+    assert talk.end() == 0
+    assert "come back with --customer C-1001 --thread main" in talk.plain
+    assert "Traceback" not in talk.plain
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty module")
-def test_ctrl_c_during_an_answer_keeps_the_conversation(terminal: Terminal, environment: dict[str, str]) -> None:
-    terminal.until("You > ")
-    terminal.type("help\n")
-    terminal.until("Here is what")
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 130
-    assert "Traceback" not in terminal.plain
-    again = _run(environment, typed="")
-    assert "The last answer was cut off; finishing it now." in " ".join(again.stdout.split())
-    assert "refund an order or a part of it" in again.stdout
+def test_ctrl_c_leaves_a_model_that_never_answers_and_the_next_start_finishes(
+    terminal: Callable[..., Terminal], environment: dict[str, str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(LIMIT)
+        talk = terminal(OPENAI_BASE_URL=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        talk.until("You > ")
+        talk.type("Where is my latest order?\n")
+        request, _ = silent.accept()
+        with request:
+            request.recv(1)
+            talk.process.send_signal(signal.SIGINT)
+            assert talk.end() == 130
+    assert "Traceback" not in talk.plain
+    again = _run(environment)
+    assert "The last answer was cut off; finishing it now." in again.stdout
+    assert "Order ORD-22301 went out with" in again.stdout

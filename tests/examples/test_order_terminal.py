@@ -2,8 +2,9 @@
 
 # ruff: noqa: RUF001 - Chinese punctuation is meant.
 
+import asyncio
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -30,10 +31,25 @@ def _console(width: int = 80, **options: Any) -> tuple[Console, io.StringIO]:
     return Console(file=screen, width=width, highlight=False, **options), screen
 
 
-def _session(shop: Shop, customer: str = EMMA, language: str = "en", **kwargs: Any) -> tuple[Session, io.StringIO]:
-    console, screen = _console(width=200)
-    agent = build(shop.path, checkpointer=InMemorySaver(), **kwargs)
-    return Session(agent, customer, "t", language, console), screen
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as opened:
+        yield opened
+
+
+Opened = tuple[Session, io.StringIO]
+
+
+@pytest.fixture
+def session(shop: Shop, runner: asyncio.Runner) -> Callable[..., Opened]:
+    """Begin a conversation; everything it shows goes into the buffer."""
+
+    def begin(customer: str = EMMA, language: str = "en", **kwargs: Any) -> Opened:
+        console, screen = _console(width=200)
+        agent = build(shop.path, checkpointer=InMemorySaver(), **kwargs)
+        return Session(agent, customer, "t", language, console, runner), screen
+
+    return begin
 
 
 letters = st.sampled_from("ab, .“”（）\n订单号，。！？ORD-1")
@@ -103,16 +119,16 @@ def test_on_a_terminal_running_calls_are_shown_too() -> None:
     assert "done" in screen.getvalue()
 
 
-def test_a_run_that_a_limit_ended_says_so(shop: Shop) -> None:
-    session, screen = _session(shop, limits=Limits(model_calls=1))
-    session.ask("Where is my latest order?")
+def test_a_run_that_a_limit_ended_says_so(session: Callable[..., Opened]) -> None:
+    talk, screen = session(limits=Limits(model_calls=1))
+    talk.ask("Where is my latest order?")
     assert "Stopped before an answer (step limit): " in screen.getvalue()
-    assert session.failures == 0
+    assert talk.failures == 0
 
 
-def test_a_run_that_ended_with_an_answer_does_not(shop: Shop) -> None:
-    session, screen = _session(shop, WANG, "zh")
-    session.ask("你好")
+def test_a_run_that_ended_with_an_answer_does_not(session: Callable[..., Opened]) -> None:
+    talk, screen = session(WANG, "zh")
+    talk.ask("你好")
     assert "停止" not in screen.getvalue()
 
 
@@ -133,44 +149,44 @@ class _Unreachable(DialoguePlanner):
         raise ConnectionError("the line is\ndead")
 
 
-def test_an_error_of_the_model_is_one_line_and_the_talk_goes_on(shop: Shop) -> None:
-    session, screen = _session(shop, model=_Unreachable())
-    session.ask("hello")
+def test_an_error_of_the_model_is_one_line_and_the_talk_goes_on(session: Callable[..., Opened]) -> None:
+    talk, screen = session(model=_Unreachable())
+    talk.ask("hello")
     assert "The assistant could not answer: ConnectionError: the line is dead\n" in screen.getvalue()
-    assert session.failures == 1
+    assert talk.failures == 1
 
 
-def test_an_answer_that_was_cut_off_is_finished_at_the_next_start(shop: Shop) -> None:
-    session, screen = _session(shop)
-    started = session.agent.stream(
+def test_an_answer_that_was_cut_off_is_finished_at_the_next_start(session: Callable[..., Opened]) -> None:
+    talk, screen = session()
+    started = talk.agent.stream(
         {"messages": "Where is my latest order?"},
-        session.config,
+        talk.config,
         context=None,
         interrupt_before=["tools"],
     )
     list(started)
-    session.welcome()
+    talk.welcome()
     shown = screen.getvalue()
     assert "The last answer was cut off; finishing it now." in shown
     assert "Order ORD-22301 went out with" in shown
 
 
-def test_coming_back_recalls_how_far_one_was(shop: Shop) -> None:
-    session, screen = _session(shop)
-    session.ask("hello")
-    session.ask("my latest order")
-    session.welcome()
+def test_coming_back_recalls_how_far_one_was(session: Callable[..., Opened]) -> None:
+    talk, screen = session()
+    talk.ask("hello")
+    talk.ask("my latest order")
+    talk.welcome()
     assert "Continuing where you left off (2 questions so far)" in screen.getvalue()
-    session.thread = "another"
-    session.welcome()
+    talk.thread = "another"
+    talk.welcome()
     assert screen.getvalue().count("Continuing") == 1
 
 
-def test_customers_do_not_share_a_conversation(shop: Shop) -> None:
-    emma, _ = _session(shop)
+def test_customers_do_not_share_a_conversation(session: Callable[..., Opened]) -> None:
+    emma, _ = session()
     emma.ask("refund order 22080")
     console, screen = _console()
-    wang = Session(emma.agent, WANG, emma.thread, "zh", console)
+    wang = Session(emma.agent, WANG, emma.thread, "zh", console, emma.runner)
     wang.welcome()
     wang.ask("是")
     assert "接着上次的会话" not in screen.getvalue()
