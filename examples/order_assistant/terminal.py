@@ -29,6 +29,7 @@ class Typewriter:
     console: Console
     column: int = 0
     _word: str = ""
+    _gap: str = ""
 
     def write(self, text: str) -> None:
         """Print what is complete; a word that may go on is kept back."""
@@ -64,20 +65,22 @@ class Typewriter:
     def _space(self, character: str) -> None:
         if character == "\n":
             self._newline()
-        elif self.column:
-            self._put(" ", hang=True)
+        else:
+            self._gap += " "
 
     def _put(self, text: str, hang: bool = False) -> None:
-        width = cell_len(text)
+        width = cell_len(self._gap + text)
         # Two columns stay free for a closing mark.
         if not hang and self.column and self.column + width > self.console.width - 2:
             self._newline()
-        self.console.out(text, end="", highlight=False)
-        self.column += width
+        self.console.out(self._gap + text, end="", highlight=False)
+        self.column += cell_len(self._gap + text)
+        self._gap = ""
 
     def _newline(self) -> None:
         self.console.out("")
         self.column = 0
+        self._gap = ""
 
 
 @dataclass

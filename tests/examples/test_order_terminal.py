@@ -70,7 +70,7 @@ def test_text_survives_its_line_breaks_and_fits(text: str, width: int, random: A
     longest_word = max((cell_len(word) for word in text.split()), default=0)
     # Marks that may not begin a line hang over; everything else fits.
     marks = sum(letter in "，。！？）”" for letter in text)
-    assert all(cell_len(line.rstrip()) <= max(width, longest_word) + 2 * marks for line in shown.splitlines())
+    assert all(cell_len(line) <= max(width, longest_word) + 2 * marks for line in shown.splitlines())
 
 
 def test_words_are_not_split_and_marks_do_not_begin_a_line() -> None:
@@ -83,6 +83,14 @@ def test_words_are_not_split_and_marks_do_not_begin_a_line() -> None:
     assert all(cell_len(line) <= 20 for line in lines)
     assert not any(line[0] in "，。”" for line in lines)
     assert not any(line.endswith("“") for line in lines)
+
+
+def test_the_indentation_of_a_list_is_kept() -> None:
+    console, screen = _console(20)
+    typewriter = Typewriter(console)
+    typewriter.write("- one\n  - two and a half words more")
+    typewriter.end()
+    assert screen.getvalue() == "- one\n  - two and a half\nwords more\n"
 
 
 CALL: Any = {"name": "get_order", "args": {"order_number": "ORD-1"}, "id": "c1", "type": "tool_call"}
