@@ -20,9 +20,9 @@ def read_only_shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, read_only_shop: Shop) -> Shop:
-    """A freshly seeded shop."""
-    return Shop(Path(shutil.copy(read_only_shop.path, tmp_path / "shop.db")))
+def shop(read_only_shop: Shop) -> Shop:
+    """A freshly seeded shop, always at the same path: its tools are then built once."""
+    return Shop(Path(shutil.copy(read_only_shop.path, read_only_shop.path.with_name("test.db"))))
 
 
 @pytest.fixture
