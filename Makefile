@@ -66,6 +66,8 @@ quick: $(BIN)/.with-test  ## tests alone, without coverage: make quick ARGS="tes
 bench: $(BIN)/.with-test  ## measure agentkit's own time per build, turn and hook
 	@$(BIN)/python -m tests.bench.bench_loop $(ARGS)
 
+docs serve: export NO_MKDOCS_2_WARNING = 1  # an advertisement, not a warning
+
 docs: $(BIN)/.with-docs  ## build the documentation into site/; a broken link fails
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo 'open site/index.html'
