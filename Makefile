@@ -8,7 +8,7 @@ JOBS   ?= 2
 SHARED ?= ../shared
 
 BIN  := $(VENV)/bin
-PIP  := $(BIN)/python -m pip --disable-pip-version-check install -q
+PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
@@ -79,7 +79,7 @@ test-lowest:  ## the tests with the oldest dependencies that pyproject.toml clai
 	@$(PYTHON) scripts/lowest.py > .lowest.txt
 	@test -e $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
 	$(SAY) 'installing the oldest dependencies into $(VENV)-lowest'
-	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -q -e '.[test]' -c .lowest.txt
+	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -qq -e '.[test]' -c .lowest.txt
 	$(SAY) 'pytest with the oldest dependencies'
 	@$(VENV)-lowest/bin/python -m pytest -q -n $(JOBS) $(ARGS)
 
