@@ -1,0 +1,143 @@
+"""A stream that breaks at every point: nothing half is executed, no effect happens twice, nothing ends silently."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.exceptions import ModelError
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agentkit import Limits, create_agent, exit_of
+from agentkit.testing import Outcome
+from tests.wire.conftest import Chat, Drive, Till
+from tests.wire.wire_server import Answer, Api, Call, FaultKind, WireServer, events_of, finish_event
+
+ONE_CALL = Answer(calls=(Call("refund_order", '{"order_id": "A1234567890", "amount": 12345}'),))
+TWO_CALLS = Answer(
+    calls=(
+        Call("refund_order", '{"order_id": "A1", "amount": 100}', "call_a"),
+        Call("refund_order", '{"order_id": "B2", "amount": 200}', "call_b"),
+    )
+)
+TEXT_AND_CALL = Answer("Let me refund that.", ONE_CALL.calls)
+TEXT = Answer("Your order was refunded in full.")
+DONE = Answer("All done.")
+
+SHAPES = {
+    "one call": (ONE_CALL, [("A1234567890", 12345)]),
+    "two calls": (TWO_CALLS, [("A1", 100), ("B2", 200)]),
+    "text and call": (TEXT_AND_CALL, [("A1234567890", 12345)]),
+    "text": (TEXT, []),
+}
+
+
+def _points(api: Api = "chat") -> list[Any]:
+    return [
+        pytest.param(shape, at, id=f"{shape} cut at {at}")
+        for shape, (answer, _) in SHAPES.items()
+        for at in range(len(events_of(answer, api)))
+    ]
+
+
+def _final(shape: str) -> str:
+    return TEXT.text if shape == "text" else DONE.text
+
+
+def _play(wire: WireServer, shape: str, broken: Answer) -> None:
+    whole = SHAPES[shape][0]
+    wire.plays(broken, *([whole] if shape == "text" else [whole, DONE]))
+
+
+def _assert_right(outcome: Outcome, shape: str, till: Till) -> None:
+    assert outcome.text == _final(shape)
+    assert sorted(till.refunds) == SHAPES[shape][1]
+
+
+@pytest.mark.parametrize(("shape", "at"), _points())
+def test_a_cut_stream_is_asked_for_again(
+    shape: str, at: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    whole, _ = SHAPES[shape]
+    complete = at >= finish_event(whole)
+    if complete:  # the finish reason has come, so the answer is whole and is not asked for again
+        wire.plays(whole.broken("cut", at), DONE)
+    else:
+        _play(wire, shape, whole.broken("cut", at))
+    outcome = drive(create_agent(chat(streaming=True), till.tools), "refund it")
+    _assert_right(outcome, shape, till)
+    assert len(wire.exchanges) == (1 if shape == "text" else 2) + (not complete)
+
+
+@pytest.mark.parametrize(("shape", "at"), _points("responses"))
+@pytest.mark.parametrize("drive", ["astream"], indirect=True)
+def test_a_cut_stream_of_the_responses_api_is_asked_for_again(
+    shape: str, at: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    _play(wire, shape, SHAPES[shape][0].broken("cut", at))
+    model = chat(streaming=True, use_responses_api=True, output_version="responses/v1")
+    outcome = drive(create_agent(model, till.tools), "refund it")
+    assert outcome.messages[-1].text == _final(shape)
+    assert sorted(till.refunds) == SHAPES[shape][1]
+
+
+@pytest.mark.parametrize(("shape", "at"), _points())
+@pytest.mark.parametrize(
+    ("drive", "fault"), [("astream", "half"), ("stream", "drop"), ("stream", "corrupt")], indirect=["drive"]
+)
+def test_a_broken_stream_ends_right_or_with_a_named_error(
+    fault: FaultKind, shape: str, at: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    whole, refunds = SHAPES[shape]
+    if at >= finish_event(whole) and fault == "half":
+        wire.plays(whole.broken(fault, at), DONE)
+    else:
+        _play(wire, shape, whole.broken(fault, at))
+    outcome = drive(create_agent(chat(), till.tools), "refund it", catch=True)
+    if outcome.error is None:
+        _assert_right(outcome, shape, till)
+    else:
+        assert isinstance(outcome.error, ModelError | openai.OpenAIError | json.JSONDecodeError), repr(outcome.error)
+        assert till.refunds == []
+
+
+@pytest.mark.parametrize("shape", ["one call", "text"])
+def test_a_stream_that_is_always_cut_ends_with_a_reason_after_a_few_tries(
+    shape: str, drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    broken = SHAPES[shape][0].broken("cut", 3)
+    wire.plays(*[broken] * 20)
+    agent = create_agent(chat(streaming=True), till.tools, limits=Limits(malformed_answers=3))
+    outcome = drive(agent, "refund it")
+    assert len(wire.exchanges) == 3
+    assert till.refunds == []
+    exit = exit_of(outcome.values)
+    assert exit is not None
+    assert (exit.reason, exit.source) == ("failures", "malformed_answers")
+
+
+def test_arguments_that_the_token_limit_cut_short_are_not_executed(
+    drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    short = Answer(calls=(Call("refund_order", '{"order_id": "A123'),), finish="length")
+    wire.plays(short, ONE_CALL, DONE)
+    outcome = drive(create_agent(chat(), till.tools), "refund it")
+    _assert_right(outcome, "one call", till)
+
+
+def test_text_that_the_token_limit_cut_short_is_an_answer(
+    drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    wire.plays(Answer("As far as it goes", finish="length"))
+    assert drive(create_agent(chat(), till.tools), "explain").text == "As far as it goes"
+
+
+def test_one_thread_goes_on_after_a_cut(drive: Drive, chat: Chat, till: Till, wire: WireServer) -> None:
+    agent = create_agent(chat(streaming=True), till.tools, checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": drive.entry}}
+    wire.plays(ONE_CALL.broken("cut", 5), ONE_CALL, DONE, TEXT.broken("cut", 3), TEXT)
+    assert drive(agent, "refund it", config).text == DONE.text
+    assert drive(agent, "was it refunded?", config).text == TEXT.text
+    assert till.refunds == [("A1234567890", 12345)]
