@@ -1,1 +1,24 @@
-"""A middleware-extensible ReAct agent framework on LangGraph."""
+"""A middleware-extensible ReAct agent framework on LangGraph, for agents that run in production."""
+
+from langchain.agents.middleware import AgentMiddleware, AgentState
+
+from agentkit.agent import create_agent
+from agentkit.exits import Exit, exit_of
+from agentkit.limits import Limits
+from agentkit.middleware_base import Middleware, Placement
+from agentkit.run import thread
+from agentkit.watch import Outcome, Run
+
+__all__ = [
+    "AgentMiddleware",
+    "AgentState",
+    "Exit",
+    "Limits",
+    "Middleware",
+    "Outcome",
+    "Placement",
+    "Run",
+    "create_agent",
+    "exit_of",
+    "thread",
+]

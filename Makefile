@@ -1,0 +1,96 @@
+# Two commands set everything up on a machine with Python 3.11+ and make: `make demo` and `make test`.
+# Environments are kept between runs; they are renewed when pyproject.toml changes.
+
+PYTHON ?= python3
+VENV   ?= .venv
+ARGS   ?=
+JOBS   ?= 2
+SHARED ?= ../shared
+
+BIN  := $(VENV)/bin
+PIP  := $(BIN)/python -m pip --disable-pip-version-check install -q
+SAY  := @printf '\n== %s\n'
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format quick bench docs serve test-lowest peer probes clean
+.DELETE_ON_ERROR:
+
+help:  ## show this list
+	@echo 'make TARGET [PYTHON=python3.12] [VENV=.venv] [ARGS="..."]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---- environments --------------------------------------------------------------------------------------------------
+
+$(BIN)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "agentkit needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(SAY) 'creating $(VENV)'
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "python's venv module is missing; on Debian and Ubuntu: apt install python3-venv" >&2; exit 2; }
+	@touch $@
+
+$(BIN)/.with-%: $(BIN)/.made pyproject.toml
+	$(SAY) 'installing agentkit[$*] into $(VENV) (about a minute the first time)'
+	@$(PIP) -e '.[$*]'
+	@touch $@
+
+# ---- what a newcomer runs ------------------------------------------------------------------------------------------
+
+demo: $(BIN)/.with-demo  ## run the order assistant offline, on its own database (ARGS=--help lists its options)
+	@$(BIN)/python -m examples.order_assistant $(ARGS)
+
+test: check  ## lint, types, import layers and all tests with coverage
+	$(SAY) 'pytest'
+	@$(BIN)/python -m pytest -q -n $(JOBS) --cov --cov-report=term $(ARGS)
+
+# ---- what a contributor runs ---------------------------------------------------------------------------------------
+
+check: $(BIN)/.with-test  ## lint, formatting, types and import layers only
+	$(SAY) 'ruff check'
+	@$(BIN)/ruff check .
+	$(SAY) 'ruff format'
+	@$(BIN)/ruff format --check .
+	$(SAY) 'mypy'
+	@$(BIN)/mypy
+	$(SAY) 'import layers'
+	@$(BIN)/lint-imports --no-logo
+
+format: $(BIN)/.with-test  ## sort imports and format the code
+	@$(BIN)/ruff check --fix-only --select I .
+	@$(BIN)/ruff format .
+
+quick: $(BIN)/.with-test  ## tests alone, without coverage: make quick ARGS="tests/core -k jump"
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+bench: $(BIN)/.with-test  ## measure agentkit's own time per build, turn and hook
+	@$(BIN)/python -m tests.bench.bench_loop $(ARGS)
+
+docs: $(BIN)/.with-docs  ## build the documentation into site/; a broken link fails
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo 'open site/index.html'
+
+serve: $(BIN)/.with-docs  ## show the documentation at http://127.0.0.1:8000 while you write
+	@$(BIN)/mkdocs serve
+
+test-lowest:  ## the tests with the oldest dependencies that pyproject.toml claims, in .venv-lowest
+	@$(PYTHON) scripts/lowest.py > .lowest.txt
+	@test -e $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
+	$(SAY) 'installing the oldest dependencies into $(VENV)-lowest'
+	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -q -e '.[test]' -c .lowest.txt
+	$(SAY) 'pytest with the oldest dependencies'
+	@$(VENV)-lowest/bin/python -m pytest -q -n $(JOBS) $(ARGS)
+
+# Both install or import agentkit from the current folder; a stale build/ would bring deleted modules back.
+peer: $(BIN)/.with-test  ## LangChain's own agent tests against agentkit (needs ../shared)
+	@if test -e $(SHARED)/peer_suite/peer_suite.sh; \
+	then rm -rf build && bash $(SHARED)/peer_suite/peer_suite.sh; \
+	else echo 'peer suite: $(SHARED)/peer_suite is not here; set SHARED=folder'; fi
+
+probes: $(BIN)/.with-test  ## what users of agent frameworks reported, asked of agentkit (needs ../shared)
+	@if test -e $(SHARED)/probes/run.py; \
+	then $(BIN)/python $(SHARED)/probes/run.py $(ARGS); \
+	else echo 'probes: $(SHARED)/probes is not here; set SHARED=folder'; fi
+
+clean:  ## remove environments, builds and caches
+	@rm -rf $(VENV) $(VENV)-lowest .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis

@@ -1,0 +1,69 @@
+"""What agentkit takes from LangChain and LangGraph that is not public, each with its reason, in this module only.
+
+`tests/core/test_compat.py` fails when one of them changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+# Surfaces nested named agents in `stream_events(version="v3")`; LangChain's own factory registers it, users rely on it.
+from langchain.agents._subagent_transformer import SubagentTransformer
+
+# The process-wide trace policy can be set after an agent is built, so it has to be read where LangChain keeps it.
+from langchain.agents.middleware._trace_policy import _node_trace_policy, _resolved_transform
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import TracePolicy
+
+__all__ = [
+    "SubagentTransformer",
+    "is_task",
+    "node_trace_policy",
+    "read_state",
+    "trace_processor",
+    "unread_resume",
+]
+
+# A task that `Send` starts is given only its packet; how it reads the state has no public name.
+_READ: Final = "__pregel_read"
+# Tells that a graph runs as a node of another.
+_TASK_ID: Final = "__pregel_task_id"
+# Holds the answers with which a paused task was resumed.
+_SCRATCHPAD: Final = "__pregel_scratchpad"
+
+
+def read_state(config: RunnableConfig, keys: Sequence[str]) -> dict[str, Any]:
+    """The state as the running task sees it: the fields that have a value."""
+    values: dict[str, Any] = config["configurable"][_READ](list(keys), False)
+    return values
+
+
+def is_task(config: RunnableConfig | None) -> bool:
+    """Whether a graph that is called with this config runs as a task of another graph."""
+    return config is not None and _TASK_ID in config.get("configurable", {})
+
+
+def unread_resume(config: RunnableConfig) -> bool:
+    """Whether the running task was resumed with an answer that `interrupt()` has not handed out.
+
+    Ask it last: looking moves the counter of interrupts on. In a nested graph only answers addressed to the task count,
+    since any other may be meant for a task of its own.
+    """
+    scratchpad = config["configurable"].get(_SCRATCHPAD)
+    if scratchpad is None:
+        return False
+    nested = "|" in config["configurable"].get("checkpoint_ns", "")
+    if not nested and scratchpad.get_null_resume(False) is not None:
+        return True
+    return len(scratchpad.resume) > scratchpad.interrupt_counter()
+
+
+def node_trace_policy(policy: TracePolicy | None) -> TracePolicy:
+    """A middleware's trace policy for its nodes, falling back to the process-wide one at trace time."""
+    return _node_trace_policy(policy)
+
+
+def trace_processor(policy: TracePolicy | None, field: str) -> Any:
+    """A middleware's trace processor, falling back to the process-wide one at trace time."""
+    return _resolved_transform(policy, field)  # type: ignore[arg-type]  # one of two literals

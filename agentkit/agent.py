@@ -1,0 +1,201 @@
+"""`create_agent`: from arguments to a compiled agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.structured_output import ResponseFormat
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.cache.base import BaseCache
+from langgraph.prebuilt import ToolCallTransformer, ToolNode
+from langgraph.store.base import BaseStore
+from langgraph.types import Checkpointer
+
+from agentkit import structured
+from agentkit._compat import SubagentTransformer, node_trace_policy
+from agentkit.binding import Binder
+from agentkit.chain import Layer
+from agentkit.errors import DuplicateTool
+from agentkit.graph import draw
+from agentkit.hook_node import HookStep
+from agentkit.hooks import NODE_PHASES, Hook, Table, table
+from agentkit.interpreter import Step
+from agentkit.limits import Limits
+from agentkit.model_node import ModelStep, model_layer
+from agentkit.ordering import arrange
+from agentkit.routing import Router
+from agentkit.run import Agent, AgentGraph
+from agentkit.state import HANDOVER, TALLY, merge
+from agentkit.tool_node import ToolsStep, tool_layer, tool_node
+from agentkit.topology import MODEL, TOOLS, Plan, plan
+from agentkit.tracing import Traced
+
+__all__ = ["create_agent"]
+
+Tool = BaseTool | Callable[..., Any] | dict[str, Any]
+RECURSION_LIMIT = 9_999  # LangChain's; the brakes are `Limits`
+
+
+def create_agent(
+    model: str | BaseChatModel,
+    tools: Sequence[Tool] | None = None,
+    *,
+    system_prompt: str | SystemMessage | None = None,
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
+    response_format: ResponseFormat[Any] | type[Any] | dict[str, Any] | None = None,
+    state_schema: type[Any] | None = None,
+    context_schema: type[Any] | None = None,
+    checkpointer: Checkpointer | None = None,
+    store: BaseStore | None = None,
+    interrupt_before: list[str] | None = None,
+    interrupt_after: list[str] | None = None,
+    debug: bool = False,
+    name: str | None = None,
+    cache: BaseCache[Any] | None = None,
+    transformers: Sequence[Any] | None = None,
+    limits: Limits | None = None,
+) -> AgentGraph:
+    """Compile an agent: a model, its tools and a stack of middleware, as a LangGraph graph.
+
+    A drop-in for `langchain.agents.create_agent`: the parameters up to `transformers` are its own and mean the same.
+
+    Args:
+        model: A chat model, or its name (`"openai:gpt-5.5"`).
+        tools: What the model may call: LangChain tools, functions, or provider tools as dicts.
+        system_prompt: Put before the messages at each call; never stored.
+        middleware: LangChain or agentkit middleware. before_* hooks run in this order, after_* hooks reversed, and the
+            first wrap is the outermost.
+        response_format: A schema, or a strategy, for a structured answer.
+        state_schema: A TypedDict that extends `AgentState`; it wins over the middlewares' schemas.
+        context_schema: The type of the run's context.
+        checkpointer: Where threads are kept.
+        store: LangGraph's store.
+        interrupt_before: Nodes to pause before.
+        interrupt_after: Nodes to pause after.
+        debug: Print each step.
+        name: The agent's name: set on its messages, and its node's name in other graphs.
+        cache: LangGraph's node cache.
+        transformers: Stream transformers for `stream_events(version="v3")`.
+        limits: Brakes that no healthy run meets; `Limits.none()` switches them off. Default: `Limits()`.
+
+    Returns:
+        The compiled agent. `print(agent.plan)` shows its stops.
+
+    Raises:
+        ConfigurationError: If the arguments contradict each other; the message says how and where.
+    """
+    limits = limits or Limits()
+    hooks = table(middleware)
+    response = structured.normalise(response_format)
+    layers = {kind: _layers(hooks, kind) for kind in ("model", "tool")}
+    declared = structured.tools_of(response)
+    provider_tools = [tool for tool in tools or () if isinstance(tool, dict)]
+    executor = _executor(hooks, tools or (), declared, layers["tool"])
+    executable = executor.tools_by_name if executor else {}
+    schemas = merge([(n, m.state_schema) for n, m in zip(hooks.names, hooks.middleware, strict=True)], state_schema)
+    return_direct = frozenset(tool.name for tool in executable.values() if tool.return_direct)
+    stops = plan(
+        *(hooks.of(phase) for phase in NODE_PHASES),
+        tools=executor is not None,
+        structured=bool(declared),
+        return_direct=bool(return_direct),
+        wraps_model=bool(layers["model"][0]),
+    )
+    binder = Binder(response, frozenset(executable), dynamic=bool(layers["tool"][0]))
+    step = ModelStep(
+        model=init_chat_model(model) if isinstance(model, str) else model,
+        binder=binder,
+        tools=[*executable.values(), *provider_tools],
+        system_message=SystemMessage(system_prompt) if isinstance(system_prompt, str) else system_prompt,
+        name=name,
+        limits=limits,
+        plain=schemas.plain,
+        sync_layers=layers["model"][0],
+        async_layers=layers["model"][1],
+    )
+    steps = _steps(stops, hooks, step, executor, schemas.visible, bool(interrupt_before or interrupt_after))
+    router = Router(stops, frozenset(declared), return_direct, frozenset(executable))
+    policies = {hook.node: node_trace_policy(hook.middleware.trace_policy) for hook in hooks.hooks}
+    compiled = draw(stops, steps, router, schemas, policies, context_schema).compile(
+        checkpointer=checkpointer,
+        store=store,
+        interrupt_before=interrupt_before,
+        interrupt_after=interrupt_after,
+        debug=debug,
+        name=name,
+        cache=cache,
+        transformers=_transformers(hooks, transformers or ()),
+    )
+    compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in (TALLY, HANDOVER)]
+    around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
+    agent = AgentGraph(agent=Agent(stops, limits, around), **vars(compiled))
+    return agent.with_config(_config(name))
+
+
+def _layers(hooks: Table, kind: str) -> tuple[list[Layer], list[Layer]]:
+    """The wraps of one kind as layers, sync and async, outermost first."""
+    phase: Any = f"wrap_{kind}_call"
+    rows = arrange(hooks.of(phase), kind)
+    return [_layer(row, row.sync, "") for row in rows], [_layer(row, row.asynchronous, "a") for row in rows]
+
+
+def _layer(hook: Hook, form: Callable[..., Any] | None, prefix: str) -> Layer:
+    assert form is not None
+    traced = Traced(form, f"{hook.name}.{prefix}{hook.phase}", hook.middleware.trace_policy)
+    return model_layer(traced, hook.name) if hook.phase == "wrap_model_call" else tool_layer(traced)
+
+
+def _executor(
+    hooks: Table, tools: Sequence[Tool], declared: Mapping[str, Any], layers: tuple[list[Layer], list[Layer]]
+) -> ToolNode | None:
+    """What runs the tools; also there without tools where a wrap may supply some."""
+    sources: list[tuple[str, Any]] = [
+        *((f"middleware {name}", tool) for name, m in _named(hooks) for tool in getattr(m, "tools", ())),
+        *(("`tools`", tool) for tool in tools if not isinstance(tool, dict)),
+    ]
+    unique = list({id(tool): (source, tool) for source, tool in sources}.values())
+    if not unique and not layers[0]:
+        return None
+    known = {name: "`response_format`" for name in declared}
+    for source, tool in unique:
+        tool_name = getattr(tool, "name", None) or getattr(tool, "__name__", repr(tool))
+        if tool_name in known:
+            raise DuplicateTool(tool_name, known[tool_name], source)
+        known[tool_name] = source
+    return tool_node([tool for _, tool in unique], *layers)
+
+
+def _named(hooks: Table) -> Iterable[tuple[str, AgentMiddleware[Any, Any, Any]]]:
+    return zip(hooks.names, hooks.middleware, strict=True)
+
+
+def _steps(
+    stops: Plan, hooks: Table, model: ModelStep, executor: ToolNode | None, visible: type, breakpoints: bool
+) -> dict[str, Step]:
+    """What is done at each stop."""
+    by_node = {hook.node: hook for hook in hooks.hooks}
+    steps: dict[str, Step] = {MODEL: model}
+    if executor is not None:
+        steps[TOOLS] = ToolsStep(executor, tuple(visible.__annotations__))
+    for stop in stops.stops:
+        if stop.name in by_node:
+            steps[stop.name] = HookStep(by_node[stop.name], stop, breakpoints)
+    return steps
+
+
+def _transformers(hooks: Table, own: Sequence[Any]) -> list[Any]:
+    """Stream transformers, each object once: the agent's, the middlewares', the caller's."""
+    theirs = [transformer for m in hooks.middleware for transformer in getattr(m, "transformers", ())]
+    every = [ToolCallTransformer, SubagentTransformer, *theirs, *own]
+    return list({id(transformer): transformer for transformer in every}.values())
+
+
+def _config(name: str | None) -> RunnableConfig:
+    metadata = {"ls_integration": "langchain_create_agent", **({"lc_agent_name": name} if name else {})}
+    return RunnableConfig(recursion_limit=RECURSION_LIMIT, metadata=metadata)

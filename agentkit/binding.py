@@ -1,0 +1,114 @@
+"""From a model request to a bound model: which tools and schema it is asked with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from langchain.agents.middleware import ModelRequest
+from langchain.agents.structured_output import AutoStrategy, OutputToolBinding, ProviderStrategy, ToolStrategy
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+
+from agentkit import structured
+from agentkit.errors import ConfigurationError
+
+__all__ = ["Binder", "Binding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """How one request is put to the model, and how its reply is read."""
+
+    model: Runnable[Any, AIMessage]
+    strategy: structured.Chosen | None = None
+    offered: Mapping[str, OutputToolBinding[Any]] = field(default_factory=dict)
+    """The tools that stand for a structured answer, by name."""
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Binds requests.
+
+    Attributes:
+        response_format: The format the agent was built with.
+        executable: Names of the tools that the agent can run.
+        dynamic: Whether a wrap may supply tools that the agent does not know.
+    """
+
+    response_format: structured.Format | None = None
+    executable: Collection[str] = frozenset()
+    dynamic: bool = False
+
+    @cached_property
+    def declared(self) -> dict[str, OutputToolBinding[Any]]:
+        """The tools that stand for the built format's schemas, by name."""
+        return structured.tools_of(self.response_format)
+
+    def bind(self, request: ModelRequest[Any]) -> Binding:
+        """Bind the model of a request.
+
+        Raises:
+            ValueError: If the request offers tools that nothing can run.
+        """
+        if not self.dynamic:
+            self._refuse_unknown(request)
+        given = structured.normalise(request.response_format)
+        strategy = structured.effective(given, request.model, bool(request.tools))
+        settings = request.model_settings
+        if isinstance(strategy, ProviderStrategy):
+            options = {**strategy.to_model_kwargs(), **settings}
+            if _wants_strict(request.model):
+                options["strict"] = True
+            return Binding(request.model.bind_tools(request.tools, **options), strategy)
+        if isinstance(strategy, ToolStrategy):
+            offered = self._offered(given, strategy)
+            _refuse_shadowed(request, offered)
+            tools = [*request.tools, *(binding.tool for binding in offered.values())]
+            return Binding(request.model.bind_tools(tools, tool_choice="any", **settings), strategy, offered)
+        if request.tools:
+            return Binding(request.model.bind_tools(request.tools, tool_choice=request.tool_choice, **settings))
+        return Binding(request.model.bind(**settings))
+
+    def _offered(self, given: Any, strategy: ToolStrategy[Any]) -> dict[str, OutputToolBinding[Any]]:
+        """The strategy's tools, those that the agent was built with under the name they had there."""
+        if isinstance(given, AutoStrategy) and given is self.response_format:
+            return self.declared  # an anonymous schema keeps the name it was given
+        names = {spec.name for spec in strategy.schema_specs}
+        if names <= self.declared.keys():
+            return {name: binding for name, binding in self.declared.items() if name in names}
+        return structured.tools_of(strategy)
+
+    def _refuse_unknown(self, request: ModelRequest[Any]) -> None:
+        unknown = [t.name for t in request.tools if isinstance(t, BaseTool) and t.name not in self.executable]
+        if unknown:
+            raise ConfigurationError(_UNKNOWN_TOOLS.format(unknown=unknown, known=sorted(self.executable)))
+
+
+def _refuse_shadowed(request: ModelRequest[Any], offered: Collection[str]) -> None:
+    shadowed = [t.name for t in request.tools if isinstance(t, BaseTool) and t.name in offered]
+    if shadowed:
+        raise ConfigurationError(f"the structured answer and a tool share the name {shadowed[0]!r}; rename one of them.")
+
+
+def _wants_strict(model: Any) -> bool:
+    """Whether tools have to be marked strict beside a native schema: OpenAI's chat completions."""
+    module = sys.modules.get("langchain_openai.chat_models.base")  # not imported: no such model can be there
+    return (
+        module is not None
+        and isinstance(model, module.BaseChatOpenAI)
+        and not getattr(model, "use_responses_api", False)
+    )
+
+
+_UNKNOWN_TOOLS = """Middleware added tools that the agent cannot run.
+
+Unknown tools: {unknown}
+Registered tools: {known}
+
+Either pass them to `create_agent(tools=[...])` or set them as `middleware.tools`, or write a `wrap_tool_call` that
+supplies the tool for such a call: `handler(request.override(tool=my_tool))`."""

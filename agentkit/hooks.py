@@ -1,0 +1,140 @@
+"""The table of hooks: one row per middleware and hook, made once when an agent is built.
+
+This is the only place that asks whether a middleware has a hook.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
+
+from langchain.agents.middleware import AgentMiddleware
+
+from agentkit.errors import DuplicateMiddleware, MissingHookForm
+
+__all__ = ["NODE_PHASES", "Hook", "Table", "table"]
+
+AnyMiddleware: TypeAlias = AgentMiddleware[Any, Any, Any]
+Phase = Literal["before_agent", "before_model", "after_model", "after_agent", "wrap_model_call", "wrap_tool_call"]
+
+NODE_PHASES: Final[tuple[Phase, ...]] = ("before_agent", "before_model", "after_model", "after_agent")
+_PHASES: Final[tuple[Phase, ...]] = (*NODE_PHASES, "wrap_model_call", "wrap_tool_call")
+_INJECTED: Final = frozenset({"runtime", "config", "store", "writer"})
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One hook of one middleware."""
+
+    middleware: AnyMiddleware
+    name: str
+    """The middleware's name, unique in the agent (`NAME`, `NAME#2`, ...)."""
+    phase: Phase
+    sync: Callable[..., Any]
+    """The sync form; raises `MissingHookForm` when called, if there is none."""
+    asynchronous: Callable[..., Any] | None
+    """The async form; None for node hooks without one, which run their sync form."""
+    jumps: tuple[str, ...] = ()
+    """The `jump_to` values the hook declared."""
+    injected: tuple[str, ...] = ()
+    """Which of runtime, config, store and writer a node hook takes by name."""
+
+    @property
+    def node(self) -> str:
+        """The name of the hook's node and of its traced run."""
+        return f"{self.name}.{self.phase}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All hooks of an agent's middlewares, in list order."""
+
+    middleware: tuple[AnyMiddleware, ...]
+    names: tuple[str, ...]
+    hooks: tuple[Hook, ...]
+
+    def of(self, phase: Phase) -> tuple[Hook, ...]:
+        """The hooks of one phase, in list order."""
+        return tuple(hook for hook in self.hooks if hook.phase == phase)
+
+
+def table(middleware: Sequence[AnyMiddleware]) -> Table:
+    """Look once at each middleware and write down its hooks.
+
+    Raises:
+        DuplicateMiddleware: If the very same object stands twice in the list.
+    """
+    names = _unique_names(middleware)
+    rows = [
+        row
+        for one, name in zip(middleware, names, strict=True)
+        for phase in _PHASES
+        if (row := _row(one, name, phase)) is not None
+    ]
+    return Table(tuple(middleware), names, tuple(rows))
+
+
+def _unique_names(middleware: Sequence[AnyMiddleware]) -> tuple[str, ...]:
+    seen: set[int] = set()
+    taken: set[str] = set()
+    names: list[str] = []
+    for one in middleware:
+        if id(one) in seen:
+            raise DuplicateMiddleware(one.name)
+        seen.add(id(one))
+        name, number = one.name, 1
+        while name in taken:
+            number += 1
+            name = f"{one.name}#{number}"
+        taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def _row(middleware: AnyMiddleware, name: str, phase: Phase) -> Hook | None:
+    sync, asynchronous = _own(middleware, phase), _own(middleware, f"a{phase}")
+    if sync is None and asynchronous is None:
+        return None
+    wraps = phase not in NODE_PHASES
+    if asynchronous is None and wraps:
+        asynchronous = partial(_missing_async, name, f"a{phase}")
+    return Hook(
+        middleware=middleware,
+        name=name,
+        phase=phase,
+        sync=sync or partial(_missing, name, phase),
+        asynchronous=asynchronous,
+        jumps=_declared_jumps(sync, asynchronous),
+        injected=() if wraps else _injected(sync or asynchronous),
+    )
+
+
+def _own(middleware: AnyMiddleware, method: str) -> Callable[..., Any] | None:
+    """The method, if the middleware (class or instance) has one of its own."""
+    found = getattr(middleware, method)
+    inherited = getattr(found, "__func__", found) is getattr(AgentMiddleware, method)
+    return None if inherited else found
+
+
+def _missing(name: str, hook: str, *args: Any, **kwargs: Any) -> Any:
+    raise MissingHookForm(name, hook)
+
+
+async def _missing_async(name: str, hook: str, *args: Any, **kwargs: Any) -> Any:
+    raise MissingHookForm(name, hook)
+
+
+def _declared_jumps(*forms: Callable[..., Any] | None) -> tuple[str, ...]:
+    declared: dict[str, None] = {}
+    for form in forms:
+        declared.update(dict.fromkeys(getattr(form, "__can_jump_to__", ())))
+    return tuple(declared)
+
+
+def _injected(form: Callable[..., Any] | None) -> tuple[str, ...]:
+    assert form is not None
+    parameters: Mapping[str, inspect.Parameter] = inspect.signature(form).parameters
+    return tuple(name for name in parameters if name in _INJECTED)

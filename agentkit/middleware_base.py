@@ -1,0 +1,92 @@
+"""`Middleware`: a base class that lets a wrap be written once, as a generator, for sync and async."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from langchain.agents.middleware import AgentMiddleware
+
+from agentkit.chain import adrive, drive
+
+__all__ = ["Middleware", "Placement"]
+
+_WRAPS: Final = ("wrap_model_call", "wrap_tool_call")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where a wrap must sit among the others. The default asks for nothing: list order, first outermost."""
+
+    at: Literal["outermost", "innermost"] | None = None
+    """Outside, or inside, of every other wrap."""
+
+    outside: tuple[str, ...] = ()
+    """Names of middlewares whose wraps this one must sit outside of, where they are present."""
+
+    inside: tuple[str, ...] = ()
+    """Names of middlewares whose wraps this one must sit inside of, where they are present."""
+
+
+class Middleware(AgentMiddleware[Any, Any, Any]):
+    """A LangChain middleware whose wraps may be generators, written once for sync and async.
+
+    Yield the request (or another one) to call what is inside; the result comes back, and exceptions are raised, at the
+    `yield`. Yield again to call again. What is returned is the wrap's result:
+
+    ```python
+    class Retry(Middleware):
+        def wrap_model_call(self, request):
+            try:
+                return (yield request)
+            except TimeoutError:
+                return (yield request)
+    ```
+
+    Interrupts never reach a generator: it is closed instead. Node hooks (`before_model`, ...) are plain functions. It
+    works under LangChain's own factory too; `placement` and `around_run` are then ignored.
+    """
+
+    model_placement: Placement = Placement()
+    """Where `wrap_model_call` must sit."""
+
+    tool_placement: Placement = Placement()
+    """Where `wrap_tool_call` must sit."""
+
+    if TYPE_CHECKING:  # a generator wrap has another signature than LangChain's
+        wrap_model_call: Any
+        wrap_tool_call: Any
+        awrap_model_call: Any
+        awrap_tool_call: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Turn each wrap of the class that is a generator function into its sync and async form."""
+        super().__init_subclass__(**kwargs)
+        for name in _WRAPS:
+            policy = cls.__dict__.get(name)
+            if policy is not None and inspect.isgeneratorfunction(policy):
+                setattr(cls, name, _sync_form(policy))
+                if f"a{name}" not in cls.__dict__:
+                    setattr(cls, f"a{name}", _async_form(policy))
+
+
+Policy = Callable[[Any, Any], Generator[Any, Any, Any]]
+
+
+def _sync_form(policy: Policy) -> Callable[[Any, Any, Callable[[Any], Any]], Any]:
+    @wraps(policy)
+    def wrap(self: Any, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return drive(policy(self, request), handler)
+
+    return wrap
+
+
+def _async_form(policy: Policy) -> Callable[[Any, Any, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]:
+    @wraps(policy)
+    async def wrap(self: Any, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        return await adrive(policy(self, request), handler)
+
+    return wrap

@@ -1,0 +1,99 @@
+"""Where a run goes next: pure functions of the plan and the state.
+
+A destination is the name of a stop, or a list of tool calls, each to be dispatched by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from langchain_core.messages import ToolCall, ToolMessage
+
+from agentkit.limits import Tally
+from agentkit.state import HANDOVER, TALLY
+from agentkit.structured import is_structured_result
+from agentkit.topology import TOOLS, Plan, Rule, Stop
+from agentkit.transcript import last_turn, open_invalid_calls, pending_calls
+
+__all__ = ["HAND_OVER", "Destination", "Router"]
+
+Destination: TypeAlias = str | list[ToolCall]
+State: TypeAlias = Mapping[str, Any]
+
+HAND_OVER: Final = ToolCall(name="", args={}, id=None, type="tool_call")
+"""Dispatched to the tools step when a whole batch is answered and one of its calls leads to the parent graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """Chooses the next stop.
+
+    Attributes:
+        plan: The agent's plan.
+        structured: Names of the tools that stand for a structured answer; they are never dispatched.
+        return_direct: Names of the tools whose result is the answer.
+        executable: Names of the tools that the agent can run.
+    """
+
+    plan: Plan
+    structured: Collection[str] = frozenset()
+    return_direct: Collection[str] = frozenset()
+    executable: Collection[str] = frozenset()
+
+    def after(self, stop: Stop, state: State) -> Destination:
+        """Where to go after a stop, given the state with its update applied."""
+        tally: Tally = state.get(TALLY) or {}
+        if tally.get("stopped"):  # a limit ended the run: no jump leads back
+            return stop.following
+        target = stop.jump(state.get("jump_to"))
+        if target == TOOLS:
+            return self._dispatch(state) or self.plan.loop_entry
+        return target or _RULES[stop.rule](self, stop, state)
+
+    def _in_line(self, stop: Stop, state: State) -> Destination:
+        return stop.following
+
+    def _after_answer(self, stop: Stop, state: State) -> Destination:
+        """LangChain's rules in their order, and one more: an answer that cannot be read goes back to the model."""
+        ai, _ = last_turn(state["messages"])
+        if ai is None:
+            return self.plan.exit
+        if calls := self._dispatch(state):
+            return calls
+        if state.get("structured_response") is not None:
+            return self.plan.exit
+        if open_invalid_calls(state["messages"]):
+            return self.plan.loop_entry
+        return self.plan.loop_entry if ai.tool_calls else self.plan.exit
+
+    def _after_results(self, stop: Stop, state: State) -> Destination:
+        if state.get(HANDOVER):
+            return [HAND_OVER]
+        ai, results = last_turn(state["messages"])
+        if ai is None:
+            return self.plan.loop_entry
+        if self._answered_directly(ai.tool_calls, results):
+            return self.plan.exit
+        if any(is_structured_result(result, self.structured) for result in results):
+            return self.plan.exit
+        return self.plan.loop_entry
+
+    def _answered_directly(self, calls: list[ToolCall], results: list[ToolMessage]) -> bool:
+        """Whether all executed tools give their result as the answer; a reviewer's redirect counts by its name."""
+        executed = {result.tool_call_id: result.name for result in results if result.name in self.executable}
+        names = [executed.get(call["id"] or "", call["name"]) for call in calls]
+        run = [name for name in names if name in self.executable]
+        return bool(run) and all(name in self.return_direct for name in run)
+
+    def _dispatch(self, state: State) -> list[ToolCall]:
+        """The open calls, if there is a tools step to run them."""
+        return pending_calls(state["messages"], self.structured) if self.plan.has_tools else []
+
+
+_RULES: Final[dict[Rule, Callable[[Router, Stop, State], Destination]]] = {
+    "line": Router._in_line,
+    "answer": Router._after_answer,
+    "results": Router._after_results,
+}

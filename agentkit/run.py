@@ -1,0 +1,165 @@
+"""The compiled agent: LangGraph's graph with our entry points, where a run starts, is watched and ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.graph import Graph
+from langgraph.config import get_config
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import GraphOutput
+
+from agentkit._compat import is_task
+from agentkit.errors import NestedPause
+from agentkit.exits import Result, read_exit
+from agentkit.limits import Limits
+from agentkit.state import EXIT, HANDOVER, TALLY, is_inner
+from agentkit.topology import Plan
+from agentkit.watch import AroundRun, Watch
+
+__all__ = ["AgentGraph", "thread"]
+
+_INTERRUPT = "__interrupt__"
+
+
+def thread(thread_id: str, **config: Any) -> RunnableConfig:
+    """The config that names a thread: `agent.invoke(input, thread("t-1"))`.
+
+    Args:
+        thread_id: The thread's id.
+        config: Other config entries, e.g. `recursion_limit=50`; `configurable` entries are merged.
+    """
+    configurable = {**config.pop("configurable", {}), "thread_id": thread_id}
+    return RunnableConfig(configurable=configurable, **config)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """What makes a compiled graph an agent."""
+
+    plan: Plan
+    limits: Limits
+    around: Sequence[AroundRun] = ()
+
+
+class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
+    """A compiled agent. All of LangGraph's methods work; `plan` can be printed."""
+
+    def __init__(self, *, agent: Agent, **kwargs: Any) -> None:
+        """Take a compiled graph's attributes and what makes it an agent."""
+        super().__init__(**kwargs)
+        self.agent = agent
+
+    @property
+    def plan(self) -> Plan:
+        """The stops of the agent and where each may lead."""
+        return self.agent.plan
+
+    # ---- entry points
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run to the end or the next pause; see LangGraph. The result equals a plain dict, and `exit_of` reads it."""
+        result = super().invoke(input, config, **self._with_exit(kwargs))
+        return self._finished(input, config, result)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As `invoke`."""
+        result = await super().ainvoke(input, config, **self._with_exit(kwargs))
+        return self._finished(input, config, result)
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """Stream the run; see LangGraph."""
+        given = self._started(input)
+        if not self.agent.around:
+            return super().stream(given, config, **kwargs)
+        watch = Watch(self.agent.around, input, config)
+        return watch.over(super().stream(given, watch.config, **kwargs))
+
+    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """As `stream`."""
+        given = self._started(input)
+        if not self.agent.around:
+            return super().astream(given, config, **kwargs)
+        watch = Watch(self.agent.around, input, config)
+        return watch.aover(super().astream(given, watch.config, **kwargs))
+
+    # ---- descriptions
+
+    def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """The graph as a healthy run walks it: edges that only repair or undeclared jumps take are left out."""
+        graph = super().get_graph(config, xray=xray)
+        hidden = {(stop.name, target) for stop in self.plan.stops for target in stop.hidden}
+        graph.edges = [edge for edge in graph.edges if (edge.source, edge.target) not in hidden]
+        only = _single([edge.source for edge in graph.edges])
+        graph.edges = [edge._replace(conditional=edge.conditional and edge.source not in only) for edge in graph.edges]
+        return graph
+
+    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """The schema of the input, without the loop's own fields."""
+        schema = super().get_input_jsonschema(config)
+        shown = {key: value for key, value in schema.get("properties", {}).items() if not is_inner(key)}
+        return {**schema, "properties": shown}
+
+    # ---- inner
+
+    def _started(self, input: Any) -> Any:
+        """The input of a new user turn, with the counts started anew. A resume has none."""
+        if not isinstance(input, dict):
+            return input
+        allowed = _steps_left()
+        tally = {} if allowed is None else {"allowed": min(allowed, self.agent.limits.model_calls)}
+        return {**input, TALLY: tally, HANDOVER: None}
+
+    def _with_exit(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of `invoke`, so that the exit comes out with the values, if the caller chose no keys."""
+        if kwargs.get("output_keys") is not None or kwargs.get("stream_mode", "values") != "values":
+            return kwargs
+        return {**kwargs, "output_keys": [*self.output_channels, EXIT]}
+
+    def _finished(self, input: Any, config: RunnableConfig | None, result: Any) -> Any:
+        if isinstance(result, GraphOutput):
+            values = self._finished(input, config, result.value)
+            return GraphOutput(value=values, interrupts=result.interrupts)
+        if not isinstance(result, dict):
+            return result
+        if _INTERRUPT in result:
+            if _outer() is not None and not is_task(config):
+                raise NestedPause(self.get_name())
+            return {key: value for key, value in result.items() if key != EXIT}
+        ended = read_exit(result)
+        values = {key: value for key, value in result.items() if key != EXIT}
+        if not is_task(config) or not isinstance(input, Mapping):
+            return Result(values, ended)
+        unchanged = {key: value for key, value in values.items() if key != "messages" and _same(input.get(key), value)}
+        return Result({key: value for key, value in values.items() if key not in unchanged}, ended, unchanged)
+
+
+def _same(before: Any, after: Any) -> bool:
+    return before is after or (type(before) is type(after) and bool(before == after))
+
+
+def _single(names: Sequence[str]) -> set[str]:
+    """The names that stand there once."""
+    return {name for name in names if names.count(name) == 1}
+
+
+def _outer() -> Mapping[str, Any] | None:
+    """The config of the engine's run that this call happens in, if any."""
+    try:
+        config = get_config()
+    except RuntimeError:
+        return None
+    return config if "langgraph_step" in config.get("metadata", {}) else None
+
+
+def _steps_left() -> int | None:
+    """How many steps the run has left in which this agent is called: it gets no more model calls than that."""
+    outer = _outer()
+    if outer is None:
+        return None
+    return max(1, outer["recursion_limit"] - outer["metadata"]["langgraph_step"])
+
+

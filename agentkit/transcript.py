@@ -1,0 +1,276 @@
+"""Well-formed message histories: what a strict provider accepts, and how to mend what is not.
+
+All functions are pure. A call is identified by its AI message, its position in it and its id: real transcripts reuse
+ids for other calls, so an answer counts only for the AI message it follows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import Any, Final
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    InvalidToolCall,
+    ToolCall,
+    ToolMessage,
+)
+
+__all__ = [
+    "SYNTHETIC",
+    "close_calls",
+    "is_cut_off",
+    "is_empty",
+    "last_turn",
+    "open_invalid_calls",
+    "pending_calls",
+    "refuse_unsafe_calls",
+    "well_formed",
+]
+
+SYNTHETIC: Final = "agentkit_synthetic"
+"""Key in a ToolMessage's `additional_kwargs` that marks a result which no tool gave."""
+
+_NO_RESULT: Final = (
+    "No result was recorded for this call of `{name}`: it was interrupted or withdrawn before it was answered, "
+    "and whether it took effect is unknown. Check before calling it again."
+)
+_UNREADABLE: Final = (
+    "Tool call {name} with id {id} could not be executed - arguments were malformed or truncated.{why} "
+    "Send the call again with complete arguments, as one JSON object."
+)
+_CALL_BLOCKS: Final = frozenset({"tool_use", "function_call", "tool_call"})
+_LENGTH_STOPS: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
+_STOP_KEYS: Final = ("finish_reason", "stop_reason", "finishReason", "done_reason", "incomplete_details")
+# Providers whose every complete reply names a finish reason, and under which keys.
+_ALWAYS_SENT: Final = {
+    "openai": ("finish_reason", "status"),  # chat completions, responses
+    "anthropic": ("stop_reason", "finish_reason"),
+    "google_genai": ("finish_reason",),
+}
+
+
+def last_turn(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolMessage]]:
+    """The last AI message and the tool results after it; (None, []) where there is none."""
+    after = list(takewhile(lambda m: not isinstance(m, AIMessage), reversed(messages)))
+    if len(after) == len(messages):
+        return None, []
+    ai = messages[-len(after) - 1]
+    assert isinstance(ai, AIMessage)
+    return ai, [m for m in reversed(after) if isinstance(m, ToolMessage)]
+
+
+def pending_calls(messages: Sequence[AnyMessage], apart: Iterable[str] = ()) -> list[ToolCall]:
+    """The last AI message's calls that have no result, without those of the tools named in `apart`."""
+    ai, results = last_turn(messages)
+    if ai is None:
+        return []
+    answered = {result.tool_call_id for result in results}
+    return [call for call in ai.tool_calls if call["id"] not in answered and call["name"] not in apart]
+
+
+def open_invalid_calls(messages: Sequence[AnyMessage]) -> list[InvalidToolCall]:
+    """The last AI message's unreadable calls that have an id and no result."""
+    ai, results = last_turn(messages)
+    if ai is None:
+        return []
+    answered = {result.tool_call_id for result in results}
+    return [call for call in ai.invalid_tool_calls if call["id"] is not None and call["id"] not in answered]
+
+
+def close_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The history with an error result, right after its message, for each call that nothing answered.
+
+    Only what is missing is added, so this may be stored. Results that stand further down stay where they are
+    (`well_formed` moves them for the request).
+    """
+    mended: list[AnyMessage] = []
+    for head, rest in _turns(messages):
+        if head is not None:
+            mended.append(head)
+            if head.tool_calls or head.invalid_tool_calls:
+                mended.extend(_made_up(head, {m.tool_call_id for m in rest if isinstance(m, ToolMessage)}))
+        mended.extend(rest)
+    return mended
+
+
+def well_formed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The history as a strict provider accepts it, for one request; never stored.
+
+    Each call answered exactly once, right after its message; no results without a call; no calls without a name or an
+    id; ids unique in their message; no call that stands only as a content block.
+    """
+    sent: list[AnyMessage] = []
+    for head, rest in _turns(messages):
+        if head is not None:
+            sent.extend(_turn(head, [m for m in rest if isinstance(m, ToolMessage)]))
+        sent.extend(m for m in rest if not isinstance(m, ToolMessage))
+    return sent
+
+
+def is_empty(reply: AIMessage) -> bool:
+    """Whether a reply says nothing: no text, no calls, nothing else to show."""
+    if reply.tool_calls or reply.invalid_tool_calls or reply.additional_kwargs.get("refusal"):
+        return False
+    if isinstance(reply.content, str):
+        return not reply.content.strip()
+    return not any(
+        (isinstance(block, str) and block.strip())
+        or (isinstance(block, dict) and (block.get("text", "").strip() or block.get("type") not in _SILENT_BLOCKS))
+        for block in reply.content
+    )
+
+
+_SILENT_BLOCKS: Final = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
+
+
+def is_cut_off(reply: AIMessage) -> bool:
+    """Whether a provider that names a finish reason in every complete reply did not name one in this.
+
+    Never guessed for models that send none. The key counts, not its value: lax servers send an empty one.
+    """
+    keys = _ALWAYS_SENT.get(reply.response_metadata.get("model_provider", ""))
+    return keys is not None and not any(key in reply.response_metadata for key in keys)
+
+
+def refuse_unsafe_calls(reply: AIMessage) -> AIMessage:
+    """The reply with each call that must not run moved to the unreadable ones, and with ids unique.
+
+    A call is refused if it is the last one of a reply cut off by the token limit, or stands without arguments beside a
+    fragment that has neither name nor id (the arguments went astray). Later ids that repeat an earlier one of the same
+    message get a suffix.
+    """
+    if not reply.tool_calls:
+        return reply
+    stray = any(not call["name"] and not call["id"] for call in reply.invalid_tool_calls)
+    cut = _hit_length(reply)
+    kept: list[ToolCall] = []
+    refused: list[InvalidToolCall] = []
+    for position, call in enumerate(reply.tool_calls):
+        if cut and position == len(reply.tool_calls) - 1:
+            refused.append(_refused(call, "the reply was cut off by the token limit"))
+        elif stray and not call["args"]:
+            refused.append(_refused(call, "the arguments arrived in fragments that belong to no call"))
+        else:
+            kept.append(call)
+    unique = _unique(kept)
+    if not refused and unique == kept:
+        return reply
+    invalid = [call for call in reply.invalid_tool_calls if call["name"] or call["id"]] if stray else reply.invalid_tool_calls
+    return _with_calls(reply, unique, [*refused, *invalid])
+
+
+def _turns(messages: Sequence[AnyMessage]) -> Iterator[tuple[AIMessage | None, list[AnyMessage]]]:
+    """The history cut before each AI message: that message (None for what comes before the first) and what follows."""
+    head: AIMessage | None = None
+    rest: list[AnyMessage] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            yield head, rest
+            head, rest = message, []
+        else:
+            rest.append(message)
+    yield head, rest
+
+
+def _made_up(message: AIMessage, answered: Container[str | None]) -> Iterator[ToolMessage]:
+    """An honest error result for each of a message's calls that has an id and no answer."""
+    for call in message.invalid_tool_calls:
+        if call["id"] is not None and call["id"] not in answered:
+            why = f" ({call['error']}.)" if call.get("error") else ""
+            yield _result(call["id"], call["name"] or "unknown", _UNREADABLE.format(**_named(call), why=why))
+    for valid in message.tool_calls:
+        if valid["id"] is not None and valid["id"] not in answered:
+            yield _result(valid["id"], valid["name"], _NO_RESULT.format(name=valid["name"]))
+
+
+def _named(call: InvalidToolCall) -> dict[str, str]:
+    return {"name": call["name"] or "unknown", "id": str(call["id"])}
+
+
+def _result(id: str, name: str, text: str) -> ToolMessage:
+    return ToolMessage(text, tool_call_id=id, name=name, status="error", additional_kwargs={SYNTHETIC: True})
+
+
+def _turn(message: AIMessage, results: list[ToolMessage]) -> Iterator[AnyMessage]:
+    """One AI message without calls that cannot be sent, and its results, each once, in the order they came."""
+    calls = [c for c in message.tool_calls if c["name"] and c["id"]]
+    invalid = [c for c in message.invalid_tool_calls if c["name"] and c["id"] is not None]
+    unique = _unique(calls)
+    ids = {*(c["id"] for c in unique), *(c["id"] for c in invalid)}
+    if unique != message.tool_calls or invalid != message.invalid_tool_calls:
+        message = _with_calls(message, unique, invalid)
+    message = _without_loose_blocks(message, ids)
+    yield message
+    if not ids:
+        return
+    renamed = _renamed(calls, unique)
+    seen: set[str | None] = set()
+    for result in results:
+        if result.tool_call_id in seen and renamed.get(result.tool_call_id):
+            result = result.model_copy(update={"tool_call_id": renamed[result.tool_call_id].pop(0)})
+        if result.tool_call_id in ids and result.tool_call_id not in seen:
+            seen.add(result.tool_call_id)
+            yield result
+    yield from _made_up(message, seen)
+
+
+def _renamed(calls: list[ToolCall], unique: list[ToolCall]) -> dict[str, list[str]]:
+    """For each repeated id, the new ids that its later calls were given."""
+    found: dict[str, list[str]] = {}
+    for old, new in zip(calls, unique, strict=True):
+        if old["id"] != new["id"]:
+            found.setdefault(str(old["id"]), []).append(str(new["id"]))
+    return found
+
+
+def _unique(calls: list[ToolCall]) -> list[ToolCall]:
+    """The calls, later ones that repeat an id under a new id (`id#2`)."""
+    taken = {call["id"] for call in calls}
+    seen: set[str | None] = set()
+    unique: list[ToolCall] = []
+    for call in calls:
+        if call["id"] is not None and call["id"] in seen:
+            number = 2
+            while f"{call['id']}#{number}" in taken:
+                number += 1
+            call = {**call, "id": f"{call['id']}#{number}"}
+            taken.add(call["id"])
+        seen.add(call["id"])
+        unique.append(call)
+    return unique
+
+
+def _without_loose_blocks(message: AIMessage, ids: Container[str | None]) -> AIMessage:
+    """The message without content blocks that hold a call which is not among its calls."""
+    if not isinstance(message.content, list):
+        return message
+    kept = [block for block in message.content if not _is_loose(block, ids)]
+    return message if len(kept) == len(message.content) else message.model_copy(update={"content": kept})
+
+
+def _is_loose(block: Any, ids: Container[str | None]) -> bool:
+    if not isinstance(block, dict) or block.get("type") not in _CALL_BLOCKS:
+        return False
+    return (block.get("call_id") or block.get("id")) not in ids
+
+
+def _refused(call: ToolCall, why: str) -> InvalidToolCall:
+    args = json.dumps(call["args"], ensure_ascii=False, default=str)
+    return InvalidToolCall(name=call["name"], args=args, id=call["id"], error=why, type="invalid_tool_call")
+
+
+def _with_calls(message: AIMessage, calls: list[ToolCall], invalid: list[InvalidToolCall]) -> AIMessage:
+    """The message with these calls. The provider's raw copy of the old ones is dropped, or it would be sent instead."""
+    extra = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
+    return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": invalid, "additional_kwargs": extra})
+
+
+def _hit_length(reply: BaseMessage) -> bool:
+    reasons = (reply.response_metadata.get(key) for key in _STOP_KEYS)
+    flat = (reason.get("reason") if isinstance(reason, dict) else reason for reason in reasons)
+    return any(str(reason).lower() in _LENGTH_STOPS for reason in flat if reason)

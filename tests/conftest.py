@@ -1,0 +1,44 @@
+"""What every test relies on: the right agentkit, no network keys, no tracing."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _without_links() -> None:
+    """Import the installed agentkit where the checkout holds only half of it.
+
+    In an unpacked sdist, or a checkout whose symlinks became text files, ROOT/agentkit lacks `middleware` and `tools`
+    and would shadow the installed package. ROOT comes back afterwards, since tests import `examples` from it.
+    """
+    if (ROOT / "agentkit" / "middleware").is_dir():
+        return
+    kept = sys.path[:]
+    sys.path[:] = [entry for entry in kept if Path(entry or os.curdir).resolve() != ROOT]
+    import agentkit  # noqa: F401  (the import is the point: it fills sys.modules)
+
+    sys.path[:] = kept
+
+
+_without_links()
+for _name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "LANGSMITH_TRACING_V2"):
+    os.environ[_name] = "false"  # before LangChain reads them: a developer's own tracing must not record the tests
+for _name in ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+    os.environ.pop(_name, None)  # a test that would call a real provider fails at once
+
+
+def pytest_report_header() -> str:
+    """Say which agentkit is tested: the checkout's or an installed one's."""
+    import agentkit
+
+    return f"agentkit under test: {agentkit.__file__}"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder that holds pyproject.toml."""
+    return ROOT

@@ -1,0 +1,33 @@
+"""What a user may import from the top of the package: few names, each there and each explained."""
+
+import inspect
+
+import pytest
+
+import agentkit
+
+
+def test_all_is_sorted_and_short() -> None:
+    assert list(agentkit.__all__) == sorted(agentkit.__all__)
+    assert len(agentkit.__all__) <= 20
+    assert len(set(agentkit.__all__)) == len(agentkit.__all__)
+
+
+def test_all_names_everything_public() -> None:
+    """A name that can be reached but is not listed would become an interface by accident."""
+    public = {
+        name for name, value in vars(agentkit).items() if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert public == set(agentkit.__all__)
+
+
+@pytest.mark.parametrize("name", agentkit.__all__)
+def test_a_public_name_is_there_and_explained(name: str) -> None:
+    value = getattr(agentkit, name)
+    if inspect.isclass(value) or inspect.isroutine(value):
+        assert inspect.getdoc(value), f"agentkit.{name} has no docstring"
+
+
+def test_what_users_write_first_is_public() -> None:
+    wanted = {"AgentMiddleware", "AgentState", "Exit", "Limits", "Middleware", "create_agent", "exit_of", "thread"}
+    assert wanted <= set(agentkit.__all__)
