@@ -10,7 +10,7 @@ import ast
 import copy
 import json
 import operator
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,23 +61,27 @@ class Shop:
     """One database and its tools; `tools()` are LangChain tools that work on this object's rows."""
 
     def __init__(self, folder: Path) -> None:
-        self._pristine: dict[str, dict[str, Row]] = {
-            table: json.loads((folder / f"{table}.json").read_text()) for table in ("users", "orders", "products")
-        }
+        self._users, self._orders, self._products = (
+            ChainMap[str, Row]({}, json.loads((folder / f"{table}.json").read_text()))
+            for table in ("users", "orders", "products")
+        )
         self._specs: list[Row] = json.loads((folder / "tools.json").read_text())
-        self.reset()
+
+    @property
+    def _tables(self) -> dict[str, ChainMap[str, Row]]:
+        """Each table: first the rows that were written, then the rows on disk."""
+        return {"users": self._users, "orders": self._orders, "products": self._products}
 
     def reset(self) -> None:
         """Go back to the rows on disk."""
-        rows = copy.deepcopy(self._pristine)
-        self._users, self._orders, self._products = rows["users"], rows["orders"], rows["products"]
+        for rows in self._tables.values():
+            rows.maps[0].clear()
 
     def changed(self) -> dict[str, dict[str, Row]]:
         """The rows that differ from the ones on disk, by table and key."""
-        now = {"users": self._users, "orders": self._orders, "products": self._products}
         differing = {
-            table: {key: row for key, row in rows.items() if row != self._pristine[table].get(key)}
-            for table, rows in now.items()
+            table: {key: row for key, row in rows.maps[0].items() if row != rows.maps[1][key]}
+            for table, rows in self._tables.items()
         }
         return {table: rows for table, rows in differing.items() if rows}
 
@@ -167,7 +171,7 @@ class Shop:
     # -- writes --------------------------------------------------------------------------------------------------
 
     def _modify_user_address(self, user_id: str, **address: str) -> Row:
-        user = _row(self._users, user_id, "user")
+        user = _writable(self._users, user_id, "user")
         user["address"] = _address(address)
         return user
 
@@ -256,17 +260,17 @@ class Shop:
     # -- what the writes share -----------------------------------------------------------------------------------
 
     def _order(self, order_id: str, status: str, done: str) -> Row:
-        order = _row(self._orders, order_id, "order")
-        if order["status"] != status:
+        if _row(self._orders, order_id, "order")["status"] != status:
             raise _Refused(f"non-{status} order cannot be {done}")
-        return order
+        return _writable(self._orders, order_id, "order")
 
     def _method(self, order: Row, method_id: str) -> Row:
         return _row(self._users[order["user_id"]]["payment_methods"], method_id, "payment method")
 
     def _credit(self, order: Row, method_id: str, amount: float) -> None:
-        method = self._method(order, method_id)
-        if method["source"] == "gift_card":
+        if self._method(order, method_id)["source"] == "gift_card":
+            user = _writable(self._users, order["user_id"], "user")
+            method = user["payment_methods"][method_id]
             method["balance"] = round(method["balance"] + amount, 2)
 
     def _pay_difference(self, order: Row, method_id: str, difference: float, what: str) -> None:
@@ -294,6 +298,12 @@ class Shop:
 def _row(table: Mapping[str, Row], key: str, what: str) -> Row:
     if key not in table:
         raise _Refused(f"{what} not found")
+    return table[key]
+
+
+def _writable(table: ChainMap[str, Row], key: str, what: str) -> Row:
+    if key not in table.maps[0]:
+        table[key] = copy.deepcopy(_row(table, key, what))
     return table[key]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,38 +12,10 @@ from langchain_core.tools import BaseTool, tool
 from langchain_openai import ChatOpenAI
 from llmock.testing import LLMockServer
 
-from agentkit.testing import ENTRY_POINTS, EntryPoint, Outcome, arun, run
+from tests.wire.driving import drive, loop
 from tests.wire.wire_server import WireServer
 
-
-@pytest.fixture(scope="session")
-def runner() -> Iterator[asyncio.Runner]:
-    """One event loop for all tests: langchain-openai keeps one async client per base URL, bound to its loop."""
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@dataclass(frozen=True)
-class Drive:
-    """Runs an agent through one entry point."""
-
-    entry: EntryPoint
-    runner: asyncio.Runner
-
-    def __call__(self, agent: Any, given: Any, config: Any = None, *, catch: bool = False) -> Outcome:
-        if self.entry in ("ainvoke", "astream"):
-            return self.runner.run(arun(agent, given, config, entry=self.entry, catch=catch))
-        return run(agent, given, config, entry=self.entry, catch=catch)
-
-    @property
-    def streams(self) -> bool:
-        """Whether the answers of the model are streamed over the wire without being asked to."""
-        return self.entry in ("stream", "astream")
-
-
-@pytest.fixture(params=ENTRY_POINTS)
-def drive(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Drive:
-    return Drive(request.param, runner)
+__all__ = ["Chat", "Till", "drive", "loop"]
 
 
 @pytest.fixture(scope="session")

@@ -74,10 +74,18 @@ def _tools(body: Mapping[str, Any]) -> list[str]:
 
 
 def _response_pairs(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    called = Counter(item["call_id"] for item in items if item.get("type") == "function_call")
-    answered = Counter(item["call_id"] for item in items if item.get("type") == "function_call_output")
-    return [
-        f"call {id!r} is made {called[id]} and answered {answered[id]} times"
-        for id in called | answered
-        if (called[id], answered[id]) != (1, 1)
-    ]
+    """Each call must be answered once, after it was made and before anybody else speaks."""
+    found: list[str] = []
+    open_calls: list[str] = []
+    for at, item in enumerate([*items, {"type": "end"}]):
+        if item.get("type") == "function_call":
+            open_calls.append(item["call_id"])
+        elif item.get("type") == "function_call_output":
+            if item["call_id"] in open_calls:
+                open_calls.remove(item["call_id"])
+            else:
+                found.append(f"item {at} answers {item['call_id']!r}, which is not an open call")
+        elif open_calls:
+            found.append(f"before item {at}: calls {open_calls} are not answered")
+            open_calls = []
+    return found

@@ -10,9 +10,11 @@ import pytest
 from langchain_core.exceptions import ModelError
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agentkit import Limits, create_agent, exit_of
+from agentkit import Limits, create_agent, thread
+from agentkit.errors import TruncatedReply
 from agentkit.testing import Outcome
-from tests.wire.conftest import Chat, Drive, Till
+from tests.wire.conftest import Chat, Till
+from tests.wire.driving import Drive
 from tests.wire.wire_server import Answer, Api, Call, FaultKind, WireServer, events_of, finish_event
 
 ONE_CALL = Answer(calls=(Call("refund_order", '{"order_id": "A1234567890", "amount": 12345}'),))
@@ -34,11 +36,12 @@ SHAPES = {
 }
 
 
-def _points(api: Api = "chat") -> list[Any]:
+def _points(*shapes: str, api: Api = "chat") -> list[Any]:
+    """Every event of these answers, as the place where the stream breaks; without shapes, of all."""
     return [
-        pytest.param(shape, at, id=f"{shape} cut at {at}")
-        for shape, (answer, _) in SHAPES.items()
-        for at in range(len(events_of(answer, api)))
+        pytest.param(shape, at, id=f"{shape} at {at}")
+        for shape in shapes or SHAPES
+        for at in range(len(events_of(SHAPES[shape][0], api)))
     ]
 
 
@@ -71,7 +74,7 @@ def test_a_cut_stream_is_asked_for_again(
     assert len(wire.exchanges) == (1 if shape == "text" else 2) + (not complete)
 
 
-@pytest.mark.parametrize(("shape", "at"), _points("responses"))
+@pytest.mark.parametrize(("shape", "at"), _points("two calls", "text", api="responses"))
 @pytest.mark.parametrize("drive", ["astream"], indirect=True)
 def test_a_cut_stream_of_the_responses_api_is_asked_for_again(
     shape: str, at: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
@@ -79,11 +82,10 @@ def test_a_cut_stream_of_the_responses_api_is_asked_for_again(
     _play(wire, shape, SHAPES[shape][0].broken("cut", at))
     model = chat(streaming=True, use_responses_api=True, output_version="responses/v1")
     outcome = drive(create_agent(model, till.tools), "refund it")
-    assert outcome.messages[-1].text == _final(shape)
-    assert sorted(till.refunds) == SHAPES[shape][1]
+    _assert_right(outcome, shape, till)
 
 
-@pytest.mark.parametrize(("shape", "at"), _points())
+@pytest.mark.parametrize(("shape", "at"), _points("two calls", "text"))
 @pytest.mark.parametrize(
     ("drive", "fault"), [("astream", "half"), ("stream", "drop"), ("stream", "corrupt")], indirect=["drive"]
 )
@@ -104,18 +106,21 @@ def test_a_broken_stream_ends_right_or_with_a_named_error(
 
 
 @pytest.mark.parametrize("shape", ["one call", "text"])
-def test_a_stream_that_is_always_cut_ends_with_a_reason_after_a_few_tries(
-    shape: str, drive: Drive, chat: Chat, till: Till, wire: WireServer
+@pytest.mark.parametrize("tries", [1, 3])
+def test_a_stream_that_is_always_cut_ends_with_a_named_error_and_the_thread_can_go_on(
+    shape: str, tries: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
 ) -> None:
-    broken = SHAPES[shape][0].broken("cut", 3)
-    wire.plays(*[broken] * 20)
-    agent = create_agent(chat(streaming=True), till.tools, limits=Limits(malformed_answers=3))
-    outcome = drive(agent, "refund it")
-    assert len(wire.exchanges) == 3
+    agent = create_agent(
+        chat(streaming=True), till.tools, limits=Limits(malformed_answers=tries), checkpointer=InMemorySaver()
+    )
+    config = thread("t")
+    wire.plays(*[SHAPES[shape][0].broken("cut", 3)] * 9)
+    error = drive(agent, "refund it", config, catch=True).error
+    assert isinstance(error, TruncatedReply)
+    assert len(wire.exchanges) == error.tries == tries
     assert till.refunds == []
-    exit = exit_of(outcome.values)
-    assert exit is not None
-    assert (exit.reason, exit.source) == ("failures", "malformed_answers")
+    wire.plays(*([TEXT] if shape == "text" else [ONE_CALL, DONE]))
+    _assert_right(drive(agent, None, config), shape, till)
 
 
 def test_arguments_that_the_token_limit_cut_short_are_not_executed(
@@ -124,6 +129,17 @@ def test_arguments_that_the_token_limit_cut_short_are_not_executed(
     short = Answer(calls=(Call("refund_order", '{"order_id": "A123'),), finish="length")
     wire.plays(short, ONE_CALL, DONE)
     outcome = drive(create_agent(chat(), till.tools), "refund it")
+    _assert_right(outcome, "one call", till)
+
+
+@pytest.mark.parametrize("arguments", ['{"order_id": "A1", "am', '{"order_id": "A1"} or so'])
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_broken_arguments_are_not_executed_where_half_of_them_would_do(
+    arguments: str, api: str, drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    wire.plays(Answer(calls=(Call("refund_order", arguments, "call_0"),)), ONE_CALL, DONE)
+    responses = {"use_responses_api": True, "output_version": "responses/v1"} if api == "responses" else {}
+    outcome = drive(create_agent(chat(**responses), till.tools), "refund it")
     _assert_right(outcome, "one call", till)
 
 
@@ -136,7 +152,7 @@ def test_text_that_the_token_limit_cut_short_is_an_answer(
 
 def test_one_thread_goes_on_after_a_cut(drive: Drive, chat: Chat, till: Till, wire: WireServer) -> None:
     agent = create_agent(chat(streaming=True), till.tools, checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": drive.entry}}
+    config = thread("t")
     wire.plays(ONE_CALL.broken("cut", 5), ONE_CALL, DONE, TEXT.broken("cut", 3), TEXT)
     assert drive(agent, "refund it", config).text == DONE.text
     assert drive(agent, "was it refunded?", config).text == TEXT.text

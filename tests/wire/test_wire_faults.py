@@ -11,8 +11,9 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
-from agentkit import create_agent
-from tests.wire.conftest import Chat, Drive, Till
+from agentkit import create_agent, thread
+from tests.wire.conftest import Chat, Till
+from tests.wire.driving import Drive
 from tests.wire.wire_server import Answer, Call, Refusal, WireServer
 
 REFUND = Answer(calls=(Call("refund_order", '{"order_id": "A1", "amount": 5}'),))
@@ -33,7 +34,7 @@ def test_a_fault_leaves_the_run_by_its_name_and_the_thread_goes_on_without_repea
     fault: Answer | Refusal, error: type[Exception], drive: Drive, chat: Chat, till: Till, wire: WireServer
 ) -> None:
     agent = create_agent(chat(timeout=0.4), till.tools, checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "t"}}
+    config = thread("t")
     wire.plays(REFUND, fault, DONE)
     assert isinstance(drive(agent, "refund A1", config, catch=True).error, error)
     assert till.refunds == [("A1", 5)]
@@ -43,7 +44,7 @@ def test_a_fault_leaves_the_run_by_its_name_and_the_thread_goes_on_without_repea
 
 def test_a_corrupt_chunk_is_no_answer(drive: Drive, chat: Chat, till: Till, wire: WireServer) -> None:
     agent = create_agent(chat(streaming=True), till.tools, checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "t"}}
+    config = thread("t")
     wire.plays(REFUND.broken("corrupt", 4), REFUND, DONE)
     outcome = drive(agent, "refund A1", config, catch=True)
     if outcome.error is not None:  # not asked for again by itself: then it must be possible by hand
@@ -69,7 +70,7 @@ def test_a_new_message_after_a_fault_finds_a_well_formed_thread(
     drive: Drive, chat: Chat, till: Till, wire: WireServer
 ) -> None:
     agent = create_agent(chat(), till.tools, checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "t"}}
+    config = thread("t")
     wire.plays(REFUND, Refusal(500), DONE)
     assert isinstance(drive(agent, "refund A1", config, catch=True).error, openai.InternalServerError)
     assert drive(agent, "well?", config).text == "Refunded."

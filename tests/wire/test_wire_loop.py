@@ -8,10 +8,13 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
-from agentkit import create_agent
-from tests.wire.conftest import Chat, Drive, Till
+from agentkit import Limits, create_agent, exit_of, thread
+from agentkit.errors import AgentkitError
+from tests.wire.conftest import Chat, Till
+from tests.wire.driving import Drive
 from tests.wire.strict import refusals
 from tests.wire.wire_server import Answer, Call, WireServer
 
@@ -32,7 +35,7 @@ def test_the_same_loop_on_the_responses_api(drive: Drive, chat: Chat, till: Till
     wire.plays(Answer("I refund it.", (REFUND,)), Answer("Refunded."))
     model = chat(use_responses_api=True, output_version="responses/v1")
     outcome = drive(create_agent(model, till.tools, system_prompt="Be kind."), "refund A1")
-    assert outcome.messages[-1].text == "Refunded."
+    assert outcome.text == "Refunded."
     assert till.refunds == [("A1", 5)]
     assert [exchange.path for exchange in wire.exchanges] == ["/v1/responses"] * 2
 
@@ -70,12 +73,9 @@ def test_parallel_calls_run_at_once_and_their_results_are_sent_in_call_order(
     assert sent == [("call_z", "first: 20 degrees"), ("call_a", "second: 20 degrees")]
 
 
-NOT_AN_OBJECT = ["[1, 2]", '"x"', "3", "true"]
-
-
-@pytest.mark.parametrize("arguments", ['{"order_id": "A1", "am', *NOT_AN_OBJECT])
+@pytest.mark.parametrize("arguments", ['{"order_id": "A1", "am', "[1, 2]", '"x"', "3", "true"])
 @pytest.mark.parametrize("api", ["chat", "responses"])
-def test_unusable_arguments_are_sent_back_and_never_executed(
+def test_unusable_arguments_are_never_executed_and_the_model_is_told(
     arguments: str, api: str, drive: Drive, chat: Chat, wire: WireServer
 ) -> None:
     refunds = []
@@ -86,14 +86,33 @@ def test_unusable_arguments_are_sent_back_and_never_executed(
         refunds.append((order_id, amount))
         return "refunded"
 
-    wire.plays(Answer(calls=(Call("refund_order", arguments),)), Answer(calls=(REFUND,)), Answer("Refunded."))
+    bad = Call("refund_order", arguments, "call_0")
+    wire.plays(Answer(calls=(bad,)), Answer(calls=(REFUND,)), Answer("Refunded."))
     responses = {"use_responses_api": True, "output_version": "responses/v1"} if api == "responses" else {}
     outcome = drive(create_agent(chat(**responses), [refund_order]), "refund A1")
-    assert outcome.messages[-1].text == "Refunded."
+    assert outcome.text == "Refunded."
     assert refunds == [("A1", 5)]
-    errors = [m for m in outcome.messages if isinstance(m, ToolMessage) and m.status == "error"]
-    assert [error.name for error in errors] == ["refund_order"]
-    assert "refund_order" in errors[0].text
+    last = wire.exchanges[1].spoken[-1]  # what the model is told: what was wrong, and what to do
+    told = str(last.get("content") or last.get("output"))
+    assert "one JSON object" in told or "amount: Field required" in told
+
+
+@pytest.mark.parametrize("arguments", ["[1, 2]", '{"order_id": nonsense}'])
+def test_unusable_arguments_that_never_end_end_the_run(
+    arguments: str, drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    wire.plays(*[Answer(calls=(Call("refund_order", arguments, f"call_{n}"),)) for n in range(9)])
+    agent = create_agent(chat(), till.tools, checkpointer=InMemorySaver())
+    config = thread("t")
+    outcome = drive(agent, "refund A1", config, catch=True)
+    assert len(wire.exchanges) == Limits().malformed_answers
+    assert till.refunds == []
+    if outcome.error is None:
+        exit = exit_of(agent.get_state(config))
+        assert exit is not None
+        assert exit.reason == "failures"
+    else:
+        assert isinstance(outcome.error, AgentkitError)
 
 
 def test_an_unusable_call_does_not_keep_the_good_one_beside_it_from_running(

@@ -10,8 +10,9 @@ from langchain_core.messages import SystemMessage
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agentkit import create_agent
-from tests.wire.conftest import Chat, Drive, Till
+from agentkit import create_agent, thread
+from tests.wire.conftest import Chat, Till
+from tests.wire.driving import Drive
 from tests.wire.strict import refusals
 from tests.wire.wire_server import Answer, Call, WireServer
 
@@ -86,7 +87,7 @@ def test_every_request_of_a_long_thread_begins_with_the_one_before(
     drive: Drive, chat: Chat, till: Till, wire: WireServer
 ) -> None:
     agent = create_agent(chat(), till.tools, system_prompt="Be brief.", checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "t"}}
+    config = thread("t")
     wire.plays(*[Answer(calls=(REFUND, LOOK)), Answer(calls=(LOOK,)), DONE] * 3)
     for turn in range(3):
         drive(agent, f"turn {turn}", config)
@@ -100,7 +101,7 @@ def test_a_call_left_open_by_a_stopped_run_is_closed_before_the_next_request(
     drive: Drive, chat: Chat, till: Till, wire: WireServer
 ) -> None:
     agent = create_agent(chat(), till.tools, checkpointer=InMemorySaver(), interrupt_before=["tools"])
-    config = {"configurable": {"thread_id": "t"}}
+    config = thread("t")
     wire.plays(Answer(calls=(REFUND, LOOK)), DONE)
     drive(agent, "refund A1", config)
     assert drive(agent, "no, leave it", config).text == "Done."

@@ -11,7 +11,8 @@ from llmock.pytest_plugin import LLMock
 from pydantic import BaseModel
 
 from agentkit import create_agent
-from tests.wire.conftest import Chat, Drive, Till
+from tests.wire.conftest import Chat, Till
+from tests.wire.driving import Drive
 from tests.wire.wire_server import Answer, Call, WireServer, finish_event
 
 

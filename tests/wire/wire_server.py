@@ -130,7 +130,13 @@ def _response_items(answer: Answer) -> list[Json]:
     if answer.text:
         content = [{"type": "output_text", "text": answer.text, "annotations": []}]
         items.append(
-            {"type": "message", "id": f"msg_{answer.id}", "role": "assistant", "status": "completed", "content": content}
+            {
+                "type": "message",
+                "id": f"msg_{answer.id}",
+                "role": "assistant",
+                "status": "completed",
+                "content": content,
+            }
         )
     for index, call in enumerate(answer.calls):
         items.append(
@@ -194,6 +200,11 @@ class Exchange:
     def messages(self) -> list[Json]:
         """The messages of a chat completions request."""
         return list(self.body["messages"])
+
+    @property
+    def spoken(self) -> list[Json]:
+        """The messages, or the input items of a responses request."""
+        return list(self.body["messages"] if "messages" in self.body else self.body["input"])
 
 
 @dataclass
