@@ -18,6 +18,7 @@ RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
 
 Call = Callable[[RequestT], ResultT]
+_SIGNALS = (GraphBubbleUp, StopIteration)  # a generator cannot be thrown a StopIteration
 Wrap = Callable[[Any, Callable[[Any], Any]], Any]
 
 
@@ -139,8 +140,8 @@ class _Driver(Generic[RequestT, ResultT]):
             while not done:
                 try:
                     result = call(request)
-                except GraphBubbleUp:
-                    raise  # a signal is not a failure: the policy is closed, not asked
+                except _SIGNALS:
+                    raise  # no failure: the policy is closed, not asked
                 except Exception as error:
                     request, done = self.step(self.policy.throw, error)
                 else:
@@ -155,7 +156,7 @@ class _Driver(Generic[RequestT, ResultT]):
             while not done:
                 try:
                     result = await call(request)
-                except GraphBubbleUp:
+                except _SIGNALS:
                     raise
                 except Exception as error:
                     request, done = self.step(self.policy.throw, error)
