@@ -11,6 +11,7 @@ import pytest
 from langchain_core.tools import BaseTool, tool
 from langchain_openai import ChatOpenAI
 from llmock.testing import LLMockServer
+from pydantic import SecretStr
 
 from tests.wire.driving import drive, loop
 from tests.wire.wire_server import WireServer
@@ -49,7 +50,7 @@ def chat(_wire_server: WireServer) -> Chat:
     @cache
     def make(**fields: Any) -> ChatOpenAI:
         settings = {"timeout": 5.0, "max_retries": 0, "stream_usage": True} | fields
-        return ChatOpenAI(model="gpt-wire", base_url=_wire_server.base_url, api_key="unused", **settings)
+        return ChatOpenAI(model="gpt-wire", base_url=_wire_server.base_url, api_key=SecretStr("unused"), **settings)
 
     return make
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentkit.testing import ENTRY_POINTS, EntryPoint, Outcome, arun, run
+from agentkit.testing import ENTRY_POINTS, EntryPoint, RunResult, arun, run
 
 __all__ = ["Drive", "drive", "loop"]
 
@@ -31,7 +31,7 @@ class Drive:
     entry: EntryPoint
     loop: asyncio.AbstractEventLoop
 
-    def __call__(self, agent: Any, given: Any, config: Any = None, *, catch: bool = False) -> Outcome:
+    def __call__(self, agent: Any, given: Any, config: Any = None, *, catch: bool = False) -> RunResult:
         if self.entry in ("ainvoke", "astream"):
             return self.loop.run_until_complete(arun(agent, given, config, entry=self.entry, catch=catch))
         return run(agent, given, config, entry=self.entry, catch=catch)

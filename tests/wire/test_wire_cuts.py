@@ -12,10 +12,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agentkit import Limits, create_agent, thread
 from agentkit.errors import TruncatedReply
-from agentkit.testing import Outcome
+from agentkit.testing import RunResult
 from tests.wire.conftest import Chat, Till
 from tests.wire.driving import Drive
-from tests.wire.wire_server import Answer, Api, Call, FaultKind, WireServer, events_of, finish_event
+from tests.wire.wire_format import Answer, Api, Call, FaultKind, events_of, finish_event
+from tests.wire.wire_server import WireServer
 
 ONE_CALL = Answer(calls=(Call("refund_order", '{"order_id": "A1234567890", "amount": 12345}'),))
 TWO_CALLS = Answer(
@@ -54,7 +55,7 @@ def _play(wire: WireServer, shape: str, broken: Answer) -> None:
     wire.plays(broken, *([whole] if shape == "text" else [whole, DONE]))
 
 
-def _assert_right(outcome: Outcome, shape: str, till: Till) -> None:
+def _assert_right(outcome: RunResult, shape: str, till: Till) -> None:
     assert outcome.text == _final(shape)
     assert sorted(till.refunds) == SHAPES[shape][1]
 
@@ -92,7 +93,7 @@ def test_a_cut_stream_of_the_responses_api_is_asked_for_again(
 def test_a_broken_stream_ends_right_or_with_a_named_error(
     fault: FaultKind, shape: str, at: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
 ) -> None:
-    whole, refunds = SHAPES[shape]
+    whole, _ = SHAPES[shape]
     if at >= finish_event(whole) and fault == "half":
         wire.plays(whole.broken(fault, at), DONE)
     else:

@@ -14,7 +14,8 @@ from llmock.pytest_plugin import LLMock
 from agentkit import create_agent, thread
 from tests.wire.conftest import Chat, Till
 from tests.wire.driving import Drive
-from tests.wire.wire_server import Answer, Call, Refusal, WireServer
+from tests.wire.wire_format import Answer, Call, Refusal
+from tests.wire.wire_server import WireServer
 
 REFUND = Answer(calls=(Call("refund_order", '{"order_id": "A1", "amount": 5}'),))
 DONE = Answer("Refunded.")
@@ -33,7 +34,8 @@ FAULTS = [
 def test_a_fault_leaves_the_run_by_its_name_and_the_thread_goes_on_without_repeating_the_effect(
     fault: Answer | Refusal, error: type[Exception], drive: Drive, chat: Chat, till: Till, wire: WireServer
 ) -> None:
-    agent = create_agent(chat(timeout=0.4), till.tools, checkpointer=InMemorySaver())
+    patience = 0.8 if error is ModelTimeoutError else 5.0  # seconds; what stalls never ends by itself
+    agent = create_agent(chat(timeout=patience), till.tools, checkpointer=InMemorySaver())
     config = thread("t")
     wire.plays(REFUND, fault, DONE)
     assert isinstance(drive(agent, "refund A1", config, catch=True).error, error)

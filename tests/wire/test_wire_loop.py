@@ -16,7 +16,8 @@ from agentkit.errors import AgentkitError
 from tests.wire.conftest import Chat, Till
 from tests.wire.driving import Drive
 from tests.wire.strict import refusals
-from tests.wire.wire_server import Answer, Call, WireServer
+from tests.wire.wire_format import Answer, Call
+from tests.wire.wire_server import WireServer
 
 REFUND = Call("refund_order", '{"order_id": "A1", "amount": 5}')
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Annotated, Any
 
 from langchain.tools import ToolRuntime
@@ -14,7 +15,8 @@ from agentkit import create_agent, thread
 from tests.wire.conftest import Chat, Till
 from tests.wire.driving import Drive
 from tests.wire.strict import refusals
-from tests.wire.wire_server import Answer, Call, WireServer
+from tests.wire.wire_format import Answer, Call
+from tests.wire.wire_server import WireServer
 
 REFUND = Call("refund_order", '{"order_id": "A1", "amount": 5}', "call_r")
 LOOK = Call("look_up", '{"order_id": "B2"}', "call_l")
@@ -93,7 +95,7 @@ def test_every_request_of_a_long_thread_begins_with_the_one_before(
         drive(agent, f"turn {turn}", config)
     bodies = [exchange.messages for exchange in wire.exchanges]
     assert len(bodies) == 9
-    for before, after in zip(bodies, bodies[1:], strict=False):
+    for before, after in pairwise(bodies):
         assert after[: len(before)] == before  # byte for byte: what a provider's prompt cache lives on
 
 

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.wire.strict import refusals
-from tests.wire.wire_server import Answer, Call, WireServer, events_of, finish_event
+from tests.wire.wire_format import Answer, Call, events_of, finish_event
+from tests.wire.wire_server import WireServer
 
 ANSWER = Answer("Here you are.", (Call("look_up", '{"order_id": "A1"}'),))
 USER = {"role": "user", "content": "x"}

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from agentkit import create_agent
 from tests.wire.conftest import Chat, Till
 from tests.wire.driving import Drive
-from tests.wire.wire_server import Answer, Call, WireServer, finish_event
+from tests.wire.wire_format import Answer, Call, finish_event
+from tests.wire.wire_server import WireServer
 
 
 class Receipt(BaseModel):
