@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -158,3 +159,37 @@ def test_one_thread_goes_on_after_a_cut(drive: Drive, chat: Chat, till: Till, wi
     assert drive(agent, "refund it", config).text == DONE.text
     assert drive(agent, "was it refunded?", config).text == TEXT.text
     assert till.refunds == [("A1234567890", 12345)]
+
+
+@pytest.mark.parametrize("at", range(finish_event(DONE)))
+def test_a_cut_after_the_effect_does_not_repeat_it(
+    at: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    wire.plays(ONE_CALL, DONE.broken("cut", at), DONE)
+    outcome = drive(create_agent(chat(streaming=True), till.tools), "refund it")
+    _assert_right(outcome, "one call", till)
+
+
+def test_who_leaves_a_stream_in_the_middle_of_a_call_leaves_nothing_executed(
+    loop: asyncio.AbstractEventLoop, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    agent = create_agent(chat(), till.tools, checkpointer=InMemorySaver())
+    message = {"messages": [("user", "refund it")]}
+
+    async def leave() -> None:
+        stream: Any = agent.astream(message, thread("async"), stream_mode="messages")
+        await anext(stream)
+        await stream.aclose()
+
+    wire.plays(ONE_CALL, DONE)
+    stream: Any = agent.stream(message, thread("sync"), stream_mode="messages")
+    next(stream)
+    stream.close()
+    assert till.refunds == []
+    wire.plays(ONE_CALL, DONE)
+    loop.run_until_complete(leave())
+    assert till.refunds == []
+    for name in ("sync", "async"):
+        wire.plays(ONE_CALL, DONE)
+        assert agent.invoke({"messages": [("user", "now do")]}, thread(name))["messages"][-1].text == DONE.text
+    assert till.refunds == [("A1234567890", 12345)] * 2
