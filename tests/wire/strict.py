@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["odd_arguments", "refusals"]
+__all__ = ["refusals"]
 
 
 def refusals(body: Mapping[str, Any]) -> list[str]:
@@ -19,15 +18,6 @@ def refusals(body: Mapping[str, Any]) -> list[str]:
     if "messages" in body:
         return [*_system(body["messages"]), *_pairs(body["messages"]), *_tools(body)]
     return _response_pairs(body["input"])
-
-
-def odd_arguments(body: Mapping[str, Any]) -> list[str]:
-    """The arguments of past calls that are no JSON object.
-
-    OpenAI takes them back; servers that parse them for a chat template do not.
-    """
-    calls = [call for message in body["messages"] for call in message.get("tool_calls") or ()]
-    return [call["function"]["arguments"] for call in calls if not _is_object(call["function"]["arguments"])]
 
 
 def _system(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -59,13 +49,6 @@ def _pairs(messages: Sequence[Mapping[str, Any]]) -> list[str]:
 def _call(call: Mapping[str, Any]) -> list[str]:
     faults = [] if call["id"] else ["a call without an id"]
     return faults if call["function"]["name"] else [*faults, "a call without a name"]
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
 
 
 def _tools(body: Mapping[str, Any]) -> list[str]:

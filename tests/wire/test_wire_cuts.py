@@ -76,6 +76,20 @@ def test_a_cut_stream_is_asked_for_again(
     assert len(wire.exchanges) == (1 if shape == "text" else 2) + (not complete)
 
 
+@pytest.mark.parametrize(("shape", "at"), _points("two calls"))
+@pytest.mark.parametrize("drive", ["invoke", "astream"], indirect=True)
+def test_a_cut_stream_is_asked_for_again_where_a_turn_is_one_step(
+    shape: str, at: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
+) -> None:
+    whole, _ = SHAPES[shape]
+    if at >= finish_event(whole):
+        wire.plays(whole.broken("cut", at), DONE)
+    else:
+        _play(wire, shape, whole.broken("cut", at))
+    outcome = drive(create_agent(chat(streaming=True), till.tools, granularity="turn"), "refund it")
+    _assert_right(outcome, shape, till)
+
+
 @pytest.mark.parametrize(("shape", "at"), _points("two calls", "text", api="responses"))
 @pytest.mark.parametrize("drive", ["astream"], indirect=True)
 def test_a_cut_stream_of_the_responses_api_is_asked_for_again(
