@@ -36,11 +36,6 @@ class Drive:
             return self.loop.run_until_complete(arun(agent, given, config, entry=self.entry, catch=catch))
         return run(agent, given, config, entry=self.entry, catch=catch)
 
-    @property
-    def streams(self) -> bool:
-        """Whether the answers of the model are streamed over the wire without being asked to."""
-        return self.entry in ("stream", "astream")
-
 
 @pytest.fixture(params=ENTRY_POINTS)
 def drive(request: pytest.FixtureRequest, loop: asyncio.AbstractEventLoop) -> Drive:
