@@ -74,7 +74,7 @@ def is_resumed(config: RunnableConfig) -> bool:
 
 
 def is_empty_stream(error: Exception) -> bool:
-    """Whether an error means that a stream ended before it began; LangChain's has only a text, openai's not even that."""
+    """Whether an error means that a stream ended before it began; LangChain has a text for it, openai not even that."""
     if isinstance(error, AssertionError) and not error.args:
         frames = list(walk_tb(error.__traceback__))
         return bool(frames) and frames[-1][0].f_globals.get("__name__", "").startswith("openai.")
