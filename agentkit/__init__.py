@@ -6,10 +6,12 @@ from agentkit.agent import create_agent
 from agentkit.exits import Exit, exit_of
 from agentkit.limits import Limits
 from agentkit.middleware_base import Middleware, Placement
-from agentkit.run import thread
+from agentkit.run import AgentGraph, thread
+from agentkit.subagent import as_tool
 from agentkit.watch import Outcome, Run
 
 __all__ = [
+    "AgentGraph",
     "AgentMiddleware",
     "AgentState",
     "Exit",
@@ -18,6 +20,7 @@ __all__ = [
     "Outcome",
     "Placement",
     "Run",
+    "as_tool",
     "create_agent",
     "exit_of",
     "thread",

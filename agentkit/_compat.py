@@ -14,10 +14,15 @@ from langchain.agents._subagent_transformer import SubagentTransformer
 # The process-wide trace policy can be set after an agent is built, so it has to be read where LangChain keeps it.
 from langchain.agents.middleware._trace_policy import _node_trace_policy, _resolved_transform
 from langchain_core.runnables import RunnableConfig
+
+# Marks the handlers for whose sake a model streams; nothing public tells whether it will.
+from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingHandler
 from langgraph.types import TracePolicy
 
 __all__ = [
+    "StreamingHandler",
     "SubagentTransformer",
+    "is_resumed",
     "is_task",
     "node_trace_policy",
     "read_state",
@@ -57,7 +62,13 @@ def unread_resume(config: RunnableConfig) -> bool:
     answer = None if nested else scratchpad.get_null_resume(False)
     if answer is not None and not any(read is answer for read in scratchpad.resume):
         return True
-    return len(scratchpad.resume) > scratchpad.interrupt_counter()
+    return bool(len(scratchpad.resume) > scratchpad.interrupt_counter())
+
+
+def is_resumed(config: RunnableConfig) -> bool:
+    """Whether the running task was resumed with an answer."""
+    scratchpad = config["configurable"].get(_SCRATCHPAD)
+    return scratchpad is not None and bool(scratchpad.resume or scratchpad.get_null_resume(False) is not None)
 
 
 def node_trace_policy(policy: TracePolicy | None) -> TracePolicy:

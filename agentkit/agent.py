@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.structured_output import ResponseFormat
@@ -22,7 +22,7 @@ from agentkit._compat import SubagentTransformer, node_trace_policy
 from agentkit.binding import Binder
 from agentkit.chain import Layer
 from agentkit.errors import DuplicateTool
-from agentkit.graph import draw
+from agentkit.graph import Drawing
 from agentkit.hook_node import HookStep
 from agentkit.hooks import NODE_PHASES, Hook, Table, table
 from agentkit.interpreter import Step
@@ -31,7 +31,7 @@ from agentkit.model_node import ModelStep, model_layer
 from agentkit.ordering import arrange
 from agentkit.routing import Router
 from agentkit.run import Agent, AgentGraph
-from agentkit.state import HANDOVER, TALLY, merge
+from agentkit.state import INNER, merge
 from agentkit.tool_node import ToolsStep, tool_layer, tool_node
 from agentkit.topology import MODEL, TOOLS, Plan, plan
 from agentkit.tracing import Traced
@@ -39,6 +39,7 @@ from agentkit.tracing import Traced
 __all__ = ["create_agent"]
 
 Tool = BaseTool | Callable[..., Any] | dict[str, Any]
+Granularity = Literal["hook", "turn"]
 RECURSION_LIMIT = 9_999  # LangChain's; the brakes are `Limits`
 
 
@@ -60,6 +61,7 @@ def create_agent(
     cache: BaseCache[Any] | None = None,
     transformers: Sequence[Any] | None = None,
     limits: Limits | None = None,
+    granularity: Granularity = "hook",
 ) -> AgentGraph:
     """Compile an agent: a model, its tools and a stack of middleware, as a LangGraph graph.
 
@@ -83,6 +85,10 @@ def create_agent(
         cache: LangGraph's node cache.
         transformers: Stream transformers for `stream_events(version="v3")`.
         limits: Brakes that no healthy run meets; `Limits.none()` switches them off. Default: `Limits()`.
+        granularity: What one step of the graph is. `"hook"`: each hook, model call and tool call, streamed, traced and
+            checkpointed by itself. `"turn"`: the model with all hooks around it, and the tools; the same results with
+            fewer steps and checkpoints. With `interrupt_before`, `interrupt_after` or state fields of other channels
+            than LangGraph's usual ones, it is always `"hook"`.
 
     Returns:
         The compiled agent. `print(agent.plan)` shows its stops.
@@ -98,7 +104,8 @@ def create_agent(
     provider_tools = [tool for tool in tools or () if isinstance(tool, dict)]
     executor = _executor(hooks, tools or (), declared, layers["tool"])
     executable = executor.tools_by_name if executor else {}
-    schemas = merge([(n, m.state_schema) for n, m in zip(hooks.names, hooks.middleware, strict=True)], state_schema)
+    turns = granularity == "turn" and not (interrupt_before or interrupt_after)
+    schemas = merge([(n, m.state_schema) for n, m in _named(hooks)], state_schema, turns=turns)
     return_direct = frozenset(tool.name for tool in executable.values() if tool.return_direct)
     stops = plan(
         *(hooks.of(phase) for phase in NODE_PHASES),
@@ -120,9 +127,16 @@ def create_agent(
         async_layers=layers["model"][1],
     )
     steps = _steps(stops, hooks, step, executor, schemas.visible, bool(interrupt_before or interrupt_after))
-    router = Router(stops, frozenset(declared), return_direct, frozenset(executable))
-    policies = {hook.node: node_trace_policy(hook.middleware.trace_policy) for hook in hooks.hooks}
-    compiled = draw(stops, steps, router, schemas, policies, context_schema).compile(
+    drawing = Drawing(
+        plan=stops,
+        steps=steps,
+        router=Router(stops, frozenset(declared), return_direct, frozenset(executable)),
+        schemas=schemas,
+        policies={hook.node: node_trace_policy(hook.middleware.trace_policy) for hook in hooks.hooks},
+        context_schema=context_schema,
+    )
+    turns = turns and drawing.can_fold()
+    compiled = (drawing.by_turn() if turns else drawing.by_hook()).compile(
         checkpointer=checkpointer,
         store=store,
         interrupt_before=interrupt_before,
@@ -132,9 +146,10 @@ def create_agent(
         cache=cache,
         transformers=_transformers(hooks, transformers or ()),
     )
-    compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in (TALLY, HANDOVER)]
+    compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in INNER]
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
-    agent = AgentGraph(agent=Agent(stops, limits, around), **vars(compiled))
+    logical = (lambda: drawing.by_hook().compile(name=name)) if turns else None
+    agent = AgentGraph(agent=Agent(stops, limits, around, logical), **vars(compiled))
     return agent.with_config(_config(name))
 
 
@@ -164,7 +179,7 @@ def _executor(
         return None
     known = {name: "`response_format`" for name in declared}
     for source, tool in unique:
-        tool_name = getattr(tool, "name", None) or getattr(tool, "__name__", repr(tool))
+        tool_name = str(getattr(tool, "name", None) or getattr(tool, "__name__", repr(tool)))
         if tool_name in known:
             raise DuplicateTool(tool_name, known[tool_name], source)
         known[tool_name] = source

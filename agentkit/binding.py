@@ -92,7 +92,9 @@ class Binder:
 def _refuse_shadowed(request: ModelRequest[Any], offered: Collection[str]) -> None:
     shadowed = [t.name for t in request.tools if isinstance(t, BaseTool) and t.name in offered]
     if shadowed:
-        raise ConfigurationError(f"the structured answer and a tool share the name {shadowed[0]!r}; rename one of them.")
+        raise ConfigurationError(
+            f"the structured answer and a tool share the name {shadowed[0]!r}; rename one of them."
+        )
 
 
 def _wants_strict(model: Any) -> bool:

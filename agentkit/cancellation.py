@@ -7,7 +7,8 @@ note is lost, and a cancelled step looks as if it had never started. Here it is 
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -19,12 +20,13 @@ __all__ = ["recorded"]
 
 
 async def recorded(
-    chunks: AsyncIterator[Any], graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig | None
-) -> AsyncIterator[Any]:
+    chunks: AsyncGenerator[Any, None], graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig | None
+) -> AsyncGenerator[Any, None]:
     """The chunks of a run that writes at its exit; if it is cancelled, its unfinished steps are noted as such."""
     try:
-        async for chunk in chunks:
-            yield chunk
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk
     except CancelledError as error:
         if config is not None and isinstance(graph.checkpointer, BaseCheckpointSaver):
             await _note(graph, graph.checkpointer, config, error)

@@ -17,7 +17,8 @@ from pydantic import ValidationError
 from agentkit.binding import Binding
 from agentkit.errors import MissingStructuredOutput, TruncatedReply
 from agentkit.limits import Limits
-from agentkit.transcript import is_cut_off, is_empty, refuse_unsafe_calls, well_formed
+from agentkit.reply import is_cut_off, is_empty, refuse_unsafe_calls
+from agentkit.transcript import well_formed
 
 __all__ = ["Attempt", "converse"]
 
@@ -68,16 +69,17 @@ def converse(
     """
     sent = well_formed(messages)
     attempt = Attempt(sent)
-    tries: dict[object, int] = {}
+    tries: dict[str, int] = {}
     while True:
         try:
             reply = yield attempt
         except ValueError as error:  # pydantic's ValidationError is one
             fault, again = _unreadable(error, limits)
         else:
-            fault, again = _unusable(reply, sent, binding, limits)
-            if again is None:
+            unusable = _unusable(reply, sent, binding, limits)
+            if unusable is None:
                 return refuse_unsafe_calls(reply)
+            fault, again = unusable
         tries[fault] = tries.get(fault, 0) + 1
         if tries[fault] >= again.limit:
             return again.give_up(tries[fault])
@@ -102,19 +104,19 @@ def _unreadable(error: ValueError, limits: Limits) -> tuple[str, _Again]:
 
 def _unusable(
     reply: AIMessage, sent: Sequence[AnyMessage], binding: Binding, limits: Limits
-) -> tuple[str, _Again] | tuple[str, None]:
+) -> tuple[str, _Again] | None:
     """Why a reply cannot be taken as it is, if so."""
     if is_cut_off(reply):
         return "cut off", _Again(limits.malformed_answers, _truncated)
     if reply.tool_calls or reply.invalid_tool_calls:
-        return "", None
+        return None
     if isinstance(binding.strategy, ToolStrategy):
         told = HumanMessage(_NUDGE_STRUCTURED.format(names=", ".join(binding.offered)))
         return "plain text", _Again(limits.structured_retries, _unstructured, (reply, told))
     if is_empty(reply) and binding.strategy is None and sent and isinstance(sent[-1], ToolMessage):
         fallback = _Fallback(reply, [m for m in sent if isinstance(m, ToolMessage)])
         return "empty", _Again(2, fallback, (HumanMessage(_NUDGE_EMPTY),), with_tools=False)
-    return "", None
+    return None
 
 
 def _truncated(tries: int) -> NoReturn:

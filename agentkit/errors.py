@@ -10,6 +10,7 @@ AgentkitError
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
 │   ├── UndeclaredJump
 │   ├── MissingHookForm (NotImplementedError, TypeError)
+│   ├── ForgottenPause
 │   └── UnusedDecision
 ├── MissingStructuredOutput (StructuredOutputError)
 ├── TruncatedReply (ConnectionError)
@@ -27,6 +28,7 @@ __all__ = [
     "ConfigurationWarning",
     "DuplicateMiddleware",
     "DuplicateTool",
+    "ForgottenPause",
     "HookError",
     "MissingHookForm",
     "MissingStructuredOutput",
@@ -172,6 +174,19 @@ class UnusedDecision(HookError):
             hook,
             "paused the run and was resumed with a decision, but did not ask again and so ignored it. Nothing was "
             "executed. What decides whether to pause must give the same answer when the hook runs again.",
+        )
+
+
+class ForgottenPause(HookError):
+    """A hook paused, and run again before anybody answered, it went on."""
+
+    def __init__(self, middleware: str, hook: str) -> None:
+        """Name the hook."""
+        super().__init__(
+            middleware,
+            hook,
+            "paused the run and, run again, did not pause. What decides whether to pause must give the same answer "
+            "when the hook runs again.",
         )
 
 

@@ -55,7 +55,9 @@ class Result(dict[str, Any]):
 
     __slots__ = ("exit", "unchanged")
 
-    def __init__(self, values: Mapping[str, Any], ended: Exit | None, unchanged: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], ended: Exit | None, unchanged: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(values)
         self.exit = ended
         self.unchanged = unchanged or {}

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import TracePolicy
 
-from agentkit.interpreter import Node, Route, Step
+from agentkit.interpreter import Node, Route, Step, TurnNode, TurnRoute
+from agentkit.local_state import can_fold
 from agentkit.routing import Router
 from agentkit.state import Schemas
-from agentkit.topology import Plan
+from agentkit.topology import MODEL, TOOLS, Plan
 
-__all__ = ["draw"]
+__all__ = ["Drawing"]
 
 
-def draw(
-    plan: Plan,
-    steps: Mapping[str, Step],
-    router: Router,
-    schemas: Schemas,
-    policies: Mapping[str, TracePolicy],
-    context_schema: type | None,
-) -> StateGraph[Any, Any, Any, Any]:
-    """The graph of a plan.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """What is drawn.
 
-    Args:
+    Attributes:
         plan: The stops.
         steps: What is done at each of them, in the order in which the nodes are added.
         router: Chooses what follows.
@@ -34,18 +30,48 @@ def draw(
         policies: How the hooks' nodes are traced.
         context_schema: The type of the run's context.
     """
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(
-        schemas.state, context_schema, input_schema=schemas.input, output_schema=schemas.output
-    )
-    for name, step in steps.items():
-        builder.add_node(name, Node(plan[name], step), input_schema=schemas.state, trace_policy=policies.get(name))
-    builder.add_edge(START, plan.entry)
-    for stop in plan.stops:
-        if len(stop.targets) == 1:
-            builder.add_edge(stop.name, stop.following)
-        else:
-            builder.add_conditional_edges(stop.name, Route(stop, router), list(stop.targets))
-    return builder
+
+    plan: Plan
+    steps: Mapping[str, Step]
+    router: Router
+    schemas: Schemas
+    policies: Mapping[str, TracePolicy]
+    context_schema: type | None
+
+    def by_hook(self) -> StateGraph[Any, Any, Any, Any]:
+        """One node per stop."""
+        builder = self._builder()
+        for name, step in self.steps.items():
+            node = Node(self.plan[name], step)
+            builder.add_node(name, node, input_schema=self.schemas.state, trace_policy=self.policies.get(name))
+        builder.add_edge(START, self.plan.entry)
+        for stop in self.plan.stops:
+            if len(stop.targets) == 1:
+                builder.add_edge(stop.name, stop.following)
+            else:
+                builder.add_conditional_edges(stop.name, Route(stop, self.router), list(stop.targets))
+        return builder
+
+    def by_turn(self) -> StateGraph[Any, Any, Any, Any]:
+        """One node for the model and all hooks, one for the tools."""
+        builder = self._builder()
+        turn = TurnNode(self.steps, self.router, builder.channels)
+        builder.add_node(MODEL, turn, input_schema=self.schemas.state)
+        builder.add_edge(START, MODEL)
+        tools = [TOOLS] if self.plan.has_tools else []
+        builder.add_conditional_edges(MODEL, TurnRoute(MODEL, self.router), [MODEL, *tools, END])
+        for name in tools:
+            builder.add_node(name, Node(self.plan[name], self.steps[name]), input_schema=self.schemas.state)
+            builder.add_conditional_edges(name, TurnRoute(name, self.router), [MODEL, END])
+        return builder
+
+    def can_fold(self) -> bool:
+        """Whether the state's fields allow several stops in one node."""
+        return can_fold(self._builder().channels)
+
+    def _builder(self) -> StateGraph[Any, Any, Any, Any]:
+        schemas = self.schemas
+        return StateGraph(schemas.state, self.context_schema, input_schema=schemas.input, output_schema=schemas.output)
 
 
 assert END == "__end__"  # topology names it without importing LangGraph

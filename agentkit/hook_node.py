@@ -40,7 +40,8 @@ class HookStep:
         try:
             update = self.hook.sync(_shown(state), **self._injected(runtime, config))
         except Exception as error:
-            raise self._noted(error)
+            error.add_note(self._note)
+            raise
         return self._checked(update, config)
 
     async def arun(self, state: State, runtime: Runtime[Any], config: RunnableConfig) -> Any:
@@ -50,16 +51,17 @@ class HookStep:
         try:
             update = await self.hook.asynchronous(_shown(state), **self._injected(runtime, config))
         except Exception as error:
-            raise self._noted(error)
+            error.add_note(self._note)
+            raise
         return self._checked(update, config)
 
     def _injected(self, runtime: Runtime[Any], config: RunnableConfig) -> dict[str, Any]:
         given = {"runtime": runtime, "config": config, "store": runtime.store, "writer": runtime.stream_writer}
         return {name: given[name] for name in self.hook.injected}
 
-    def _noted(self, error: Exception) -> Exception:
-        error.add_note(f"raised in {self.hook.node}")
-        return error
+    @property
+    def _note(self) -> str:
+        return f"raised in {self.hook.node}"
 
     def _checked(self, update: Any, config: RunnableConfig) -> Any:
         """The update, with the exit that a jump to the end means."""

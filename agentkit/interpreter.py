@@ -1,23 +1,34 @@
 """Walks the plan: a node of the graph starts at a stop and runs until the next boundary.
 
-Where boundaries are is a policy. At the default granularity, `"hook"`, there is one after every stop: each hook, model
-call and tool call is a node of its own, streamed, traced, interruptible and checkpointed by itself.
+Where boundaries are is a policy:
+
+- `"hook"`: after every stop. Each hook, model call and tool call is a node of its own.
+- `"turn"`: after a turn of the loop. The model and all hooks around it are one node, the tools the other.
+
+What was done in a node is never repeated: when a later stop of it fails or pauses, the node returns what was written so
+far, and a node of its own starts at that stop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
-from langchain_core.messages import ToolCall
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.channels.base import BaseChannel
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime, get_runtime
-from langgraph.types import Send
+from langgraph.types import Command, Send
 
-from agentkit.routing import Router
-from agentkit.topology import TOOLS, Stop
+from agentkit._compat import is_resumed
+from agentkit.errors import ForgottenPause
+from agentkit.local_state import LocalState
+from agentkit.routing import Destination, Router
+from agentkit.state import FAILURE, POSITION
+from agentkit.topology import END, MODEL, TOOLS, Plan, Stop
 
-__all__ = ["Node", "Route", "Step"]
+__all__ = ["Node", "Route", "Step", "TurnNode", "TurnRoute", "at_start"]
 
 
 class Step(Protocol):
@@ -33,19 +44,25 @@ class Step(Protocol):
 
 
 class Node(Runnable[Any, Any]):
-    """A node of the graph, in both its sync and async form."""
+    """A node with a boundary after its one stop."""
 
     def __init__(self, stop: Stop, step: Step) -> None:
-        """Start at a stop."""
+        """Run one stop."""
         self.name = stop.name
         self._step = step
 
+    @property
+    def tools_by_name(self) -> Mapping[str, Any]:
+        """The tools that run here, which pictures of the graph show."""
+        tools: Mapping[str, Any] = getattr(self._step, "tools_by_name", {})
+        return tools
+
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Run until the next boundary."""
+        """Run the stop."""
         return self._step.run(input, get_runtime(), config or {})
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Run until the next boundary."""
+        """Run the stop."""
         return await self._step.arun(input, get_runtime(), config or {})
 
 
@@ -67,5 +84,128 @@ class Route(Runnable[Any, Any]):
         return self.invoke(input, config)
 
 
-def _dispatched(destination: str | Sequence[ToolCall]) -> str | list[Send]:
+# ---- granularity "turn"
+
+_AT: Final = "at"  # go on at this stop
+_PAUSED: Final = "paused"  # go on at this stop, which paused when it was not alone in its node
+_AFTER: Final = "after"  # this stop is done, and the tools it led to
+
+
+def at_start(plan: Plan) -> tuple[str, str]:
+    """The position of a run that starts."""
+    return (_AT, plan.entry)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One node's way along the plan, from a stop to the next boundary."""
+
+    router: Router
+    state: LocalState
+    stop: Stop
+    moved: bool = False
+    must_pause: bool = False
+    """Whether the first stop has paused before and was not answered yet."""
+    position: tuple[str, str] | None = None
+    """Where the run stands when the node is left; None while it walks."""
+
+    def took(self, result: Any) -> None:
+        """A stop is done: go on to the next, or up to the boundary."""
+        if self.must_pause:
+            raise ForgottenPause(*self.stop.name.rsplit(".", 1))
+        self.state.apply(result)
+        self.moved = True
+        destination = self.router.after(self.stop, self.state.values)
+        if not isinstance(destination, str) or destination == END:
+            self.position = (_AFTER, self.stop.name)
+        elif destination == self.router.plan.loop_entry and self.stop.kind != "before_agent":
+            self.position = (_AT, destination)  # a new turn
+        else:
+            self.stop = self.router.plan[destination]
+
+    def broke(self, error: Exception) -> Any:
+        """A stop failed or paused: what was done is kept, and the error is raised by a node that did nothing else."""
+        if not self.moved:
+            raise error
+        if isinstance(error, GraphBubbleUp):  # raised again when the stop runs again
+            self.position = (_PAUSED, self.stop.name)
+            return self.left()
+        self.position = (_AT, self.stop.name)
+        return self.left([(FAILURE, error)])
+
+    def left(self, extra: Sequence[tuple[str, Any]] = ()) -> Any:
+        """What the node writes."""
+        return Command(update=[*self.state.writes(), (POSITION, self.position), *extra])
+
+
+class TurnNode(Runnable[Any, Any]):
+    """The node that runs the model and the hooks around it."""
+
+    def __init__(
+        self, steps: Mapping[str, Step], router: Router, channels: Mapping[str, BaseChannel[Any, Any, Any]]
+    ) -> None:
+        """Walk the plan."""
+        self.name = MODEL
+        self._steps = steps
+        self._router = router
+        self._channels = channels
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run until the next boundary."""
+        config = config or {}
+        walk, runtime = self._walk(input, config), get_runtime()
+        while walk.position is None:
+            try:
+                walk.took(self._steps[walk.stop.name].run(walk.state.values, runtime, config))
+            except Exception as error:
+                return walk.broke(error)
+        return walk.left()
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run until the next boundary."""
+        config = config or {}
+        walk, runtime = self._walk(input, config), get_runtime()
+        while walk.position is None:
+            try:
+                walk.took(await self._steps[walk.stop.name].arun(walk.state.values, runtime, config))
+            except Exception as error:
+                return walk.broke(error)
+        return walk.left()
+
+    def _walk(self, input: Mapping[str, Any], config: RunnableConfig) -> _Walk:
+        if (failure := input.get(FAILURE)) is not None:
+            raise failure
+        way, name = input.get(POSITION) or (_AFTER, TOOLS)
+        if way == _AFTER:
+            destination = self._router.after(self._router.plan[TOOLS], input)
+            name = destination if isinstance(destination, str) else self._router.plan.loop_entry
+        must_pause = way == _PAUSED and not is_resumed(config)
+        return _Walk(self._router, LocalState(self._channels, input), self._router.plan[name], must_pause=must_pause)
+
+
+class TurnRoute(Runnable[Any, Any]):
+    """The edge that leads on from a node of a turn."""
+
+    def __init__(self, node: str, router: Router) -> None:
+        """Lead on from `model` or `tools`."""
+        self.name = f"after {node}"
+        self._node = node
+        self._router = router
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
+        """The next node, or one dispatch per tool call."""
+        way, name = input.get(POSITION) or (_AFTER, MODEL)
+        if self._node == TOOLS:
+            name = TOOLS
+        elif way != _AFTER:
+            return MODEL
+        destination = _dispatched(self._router.after(self._router.plan[name], input))
+        return destination if destination == END or not isinstance(destination, str) else MODEL
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
+        """The next node, or one dispatch per tool call."""
+        return self.invoke(input, config)
+
+
+def _dispatched(destination: Destination) -> str | list[Send]:
     return destination if isinstance(destination, str) else [Send(TOOLS, [call]) for call in destination]

@@ -12,6 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph.config import get_config
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
@@ -26,6 +27,7 @@ from agentkit.errors import HookError, MissingStructuredOutput
 from agentkit.exits import Exit
 from agentkit.limits import Limits, Tally
 from agentkit.state import EXIT, TALLY, is_inner
+from agentkit.streamed import listen
 from agentkit.transcript import SYNTHETIC, close_calls
 
 __all__ = ["ModelStep", "model_layer"]
@@ -101,7 +103,9 @@ class ModelStep:
         binding = self.binder.bind(request)
 
         def ask(attempt: Attempt) -> AIMessage:
-            return _target(binding, request, attempt, exchange).invoke(_prompt(request, attempt))
+            ear, config = listen(request.model, get_config())
+            model = _target(binding, request, attempt, exchange)
+            return ear.checked(model.invoke(_prompt(request, attempt), config))
 
         reply = drive(converse(binding, request.messages, self.limits), ask)
         return self._read(reply, binding, exchange)
@@ -110,7 +114,9 @@ class ModelStep:
         binding = self.binder.bind(request)
 
         async def ask(attempt: Attempt) -> AIMessage:
-            return await _target(binding, request, attempt, exchange).ainvoke(_prompt(request, attempt))
+            ear, config = listen(request.model, get_config())
+            model = _target(binding, request, attempt, exchange)
+            return ear.checked(await model.ainvoke(_prompt(request, attempt), config))
 
         reply = await adrive(converse(binding, request.messages, self.limits), ask)
         return self._read(reply, binding, exchange)
@@ -190,7 +196,9 @@ class ModelStep:
         for command in commands:
             for part, hint in _UNSUPPORTED.items():
                 if getattr(command, part):
-                    raise NotImplementedError(f"Command {part} is not yet supported in wrap_model_call middleware.{hint}")
+                    raise NotImplementedError(
+                        f"Command {part} is not yet supported in wrap_model_call middleware.{hint}"
+                    )
             for key, _ in _pairs(command):
                 if key in self.plain and key in written:
                     raise InvalidUpdateError(
@@ -246,7 +254,7 @@ def _prompt(request: ModelRequest[Any], attempt: Attempt) -> list[AnyMessage]:
 
 
 def _history(stored: Sequence[AnyMessage], sent: Sequence[AnyMessage]) -> list[BaseMessage]:
-    """What to write so that the stored history becomes the one in the request, which wraps may have changed in place."""
+    """What to write so that the stored history becomes the request's, which wraps may have changed in place."""
     same = len(sent) >= len(stored) and all(a is b for a, b in zip(stored, sent, strict=False))
     return list(sent[len(stored) :]) if same else [RemoveMessage(id=REMOVE_ALL_MESSAGES), *sent]
 

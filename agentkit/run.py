@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.graph import Graph
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
@@ -16,8 +17,9 @@ from agentkit._compat import is_task
 from agentkit.cancellation import recorded
 from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
+from agentkit.interpreter import at_start
 from agentkit.limits import Limits
-from agentkit.state import EXIT, HANDOVER, TALLY, is_inner
+from agentkit.state import EXIT, HANDOVER, POSITION, TALLY, is_inner
 from agentkit.topology import Plan
 from agentkit.watch import AroundRun, Watch
 
@@ -27,14 +29,15 @@ _INTERRUPT = "__interrupt__"
 
 
 def thread(thread_id: str, **config: Any) -> RunnableConfig:
-    """The config that names a thread: `agent.invoke(input, thread("t-1"))`.
+    """Name the thread that a run belongs to, as a config for `invoke` and its like.
 
     Args:
         thread_id: The thread's id.
         config: Other config entries, e.g. `recursion_limit=50`; `configurable` entries are merged.
     """
     configurable = {**config.pop("configurable", {}), "thread_id": thread_id}
-    return RunnableConfig(configurable=configurable, **config)
+    made: RunnableConfig = {"configurable": configurable}
+    return merge_configs(made, cast(RunnableConfig, config))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Agent:
     plan: Plan
     limits: Limits
     around: Sequence[AroundRun] = ()
+    logical: Callable[[], CompiledStateGraph[Any, Any, Any, Any]] | None = None
+    """Makes the graph with a node per stop, where the one that runs has fewer."""
 
 
 class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -83,7 +88,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """As `stream`."""
         given = self._started(input)
         watch = Watch(self.agent.around, input, config) if self.agent.around else None
-        chunks = super().astream(given, watch.config if watch else config, **kwargs)
+        chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
         return watch.aover(chunks) if watch else chunks
@@ -91,14 +96,15 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     # ---- descriptions
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
-        """The graph as a healthy run walks it: edges that only repair or undeclared jumps take are left out."""
-        graph = super().get_graph(config, xray=xray)
+        """The plan as a graph, the same at every granularity, without the edges that no healthy run takes."""
+        if self.agent.logical is not None:
+            graph = self.agent.logical().get_graph(config, xray=xray)
+        else:
+            graph = super().get_graph(config, xray=xray)
         hidden = {(stop.name, target) for stop in self.plan.stops for target in stop.hidden}
         graph.edges = [edge for edge in graph.edges if (edge.source, edge.target) not in hidden]
         straight = {stop.name for stop in self.plan.stops if stop.is_straight}
-        graph.edges = [
-            edge._replace(conditional=False) if edge.source in straight else edge for edge in graph.edges
-        ]
+        graph.edges = [edge._replace(conditional=False) if edge.source in straight else edge for edge in graph.edges]
         return graph
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
@@ -115,7 +121,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
             return input
         allowed = _steps_left()
         tally = {} if allowed is None else {"allowed": min(allowed, self.agent.limits.model_calls)}
-        return {**input, TALLY: tally, HANDOVER: None}
+        position = {POSITION: at_start(self.plan)} if self.agent.logical is not None else {}
+        return {**input, TALLY: tally, HANDOVER: None, **position}
 
     def _with_exit(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of `invoke`, so that the exit comes out with the values, if the caller chose no keys."""
@@ -161,5 +168,3 @@ def _steps_left() -> int | None:
         return None
     limit = outer.get("recursion_limit")
     return None if limit is None else max(1, limit - outer["metadata"]["langgraph_step"])
-
-

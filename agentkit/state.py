@@ -11,13 +11,13 @@ from typing import Annotated, Any, Final, NotRequired, Required, get_args, get_o
 
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import OmitFromSchema, PrivateStateAttr
-from langgraph.channels import LastValue
+from langgraph.channels import LastValue, UntrackedValue
 from langgraph.channels.base import BaseChannel
 from typing_extensions import TypedDict
 
 from agentkit.errors import ConfigurationWarning, ReservedField
 
-__all__ = ["EXIT", "HANDOVER", "TALLY", "PlainField", "Schemas", "merge"]
+__all__ = ["EXIT", "FAILURE", "HANDOVER", "INNER", "POSITION", "TALLY", "PlainField", "Schemas", "merge"]
 
 EXIT: Final = "exit"
 """Why the run ended, where that cannot be seen from its messages."""
@@ -26,7 +26,13 @@ TALLY: Final = "agentkit_tally"
 HANDOVER: Final = "agentkit_handover"
 """Commands to a parent graph that tools of the running batch have returned."""
 
-_INNER: Final = (TALLY, HANDOVER)
+POSITION: Final = "agentkit_position"
+"""Where a run stands on the plan, at granularity `"turn"`."""
+FAILURE: Final = "agentkit_failure"
+"""An exception on its way to a node that did nothing else. Never stored."""
+
+INNER: Final = (TALLY, HANDOVER, POSITION, FAILURE)
+"""The loop's own bookkeeping, which nobody else is shown."""
 _LOG = logging.getLogger("agentkit")
 
 
@@ -65,8 +71,15 @@ class PlainField(LastValue[Any]):
                 merged = or_(merged, value)
             values = [merged]
         elif any(value != values[-1] for value in values):
-            _LOG.warning("%d parallel tool calls wrote the state field %r; the last one's value is kept", len(values), self.key)
+            _LOG.warning(
+                "%d parallel tool calls wrote the state field %r; the last one's value is kept", len(values), self.key
+            )
         return super().update(values[-1:])
+
+
+class _TurnState(TypedDict, total=False):
+    agentkit_position: Annotated[tuple[str, str] | None, PrivateStateAttr, _latest]
+    agentkit_failure: Annotated[Any, PrivateStateAttr, UntrackedValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +96,13 @@ class Schemas:
     """Fields that take one value a step."""
 
 
-def merge(middleware: Sequence[tuple[str, type]], own: type | None) -> Schemas:
+def merge(middleware: Sequence[tuple[str, type]], own: type | None, *, turns: bool = False) -> Schemas:
     """Merge state schemas: later middlewares win over earlier ones, the caller's own over all.
 
     Args:
         middleware: Name and state schema of each middleware, in list order.
         own: The caller's `state_schema`; None means LangChain's `AgentState`.
+        turns: Whether nodes hold whole turns, so that a position on the plan has to be kept.
 
     Raises:
         ReservedField: If a schema declares a field that the loop keeps for itself.
@@ -99,7 +113,7 @@ def merge(middleware: Sequence[tuple[str, type]], own: type | None) -> Schemas:
     own_fields = _hints(own) if own else {}
     for name, schema in _last_of_each(sources):
         for field, annotation in _hints(schema).items():
-            if field in (EXIT, *_INNER):
+            if field in (EXIT, *INNER):
                 raise ReservedField(field, f"{schema.__name__} (of {name})")
             if field in declared and field not in own_fields:
                 _warn_of_conflict(field, declared[field], (name, annotation))
@@ -108,10 +122,11 @@ def merge(middleware: Sequence[tuple[str, type]], own: type | None) -> Schemas:
     plain = frozenset(field for field, annotation in fields.items() if _is_plain(annotation))
     fields |= {field: _shared(fields[field]) for field in plain if field != "structured_response"}
     visible = {**fields, **_hints(_LoopState)}
+    inner = {**_hints(_InnerState), **(_hints(_TurnState) if turns else {})}
     return Schemas(
-        state=_typed("State", {**visible, **_hints(_InnerState)}),
+        state=_typed("State", {**visible, **inner}),
         visible=_typed("VisibleState", visible),
-        input=_typed("Input", {**_without(fields, "input"), **_hints(_InnerState)}),
+        input=_typed("Input", {**_without(fields, "input"), **inner}),
         output=_typed("Output", _without(fields, "output")),
         plain=plain,
     )
@@ -119,7 +134,7 @@ def merge(middleware: Sequence[tuple[str, type]], own: type | None) -> Schemas:
 
 def is_inner(field: str) -> bool:
     """Whether a field is the loop's own bookkeeping, which nobody else is shown."""
-    return field in _INNER
+    return field in INNER
 
 
 def _last_of_each(sources: Sequence[tuple[str, type]]) -> Iterator[tuple[str, type]]:
@@ -133,7 +148,8 @@ def _hints(schema: type) -> dict[str, Any]:
 
 
 def _typed(name: str, fields: Mapping[str, Any]) -> type:
-    made: type = TypedDict(name, dict(fields))  # type: ignore[operator]  # a schema made at run time
+    make: Any = TypedDict  # a schema made at run time; type checkers know only literal ones
+    made: type = make(name, dict(fields))
     return made
 
 
@@ -159,8 +175,9 @@ def _metadata(annotation: Any) -> tuple[Any, ...]:
 def _shared(annotation: Any) -> Any:
     """The annotation with its channel made one that parallel tool calls may write."""
     bare = _bare(annotation)
-    kind = get_args(bare)[0] if get_origin(bare) is Annotated else bare
-    marked = Annotated[(kind, PlainField, *_metadata(annotation))]
+    kind: Any = get_args(bare)[0] if get_origin(bare) is Annotated else bare
+    form: Any = Annotated  # indexed at run time; type checkers know only literal arguments
+    marked: Any = form[(kind, PlainField, *_metadata(annotation))]
     return NotRequired[marked] if get_origin(annotation) is NotRequired else marked
 
 

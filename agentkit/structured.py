@@ -75,11 +75,10 @@ def takes_schema(model: BaseChatModel, has_tools: bool) -> bool:
     """Whether the model's provider takes a schema natively: by the model's profile, else by its name."""
     found = (getattr(model, key, None) for key in ("model_name", "model", "model_id"))
     name = next((value for value in found if isinstance(value, str) and value), "").lower()
-    profile = model.profile
-    if profile is not None and profile.get("structured_output"):
-        # Gemini before 3 cannot take a schema and tools together.
-        if not (has_tools and "gemini" in name and "gemini-3" not in name):
-            return True
+    # Gemini before 3 cannot take a schema and tools together.
+    torn = has_tools and "gemini" in name and "gemini-3" not in name
+    if model.profile is not None and model.profile.get("structured_output") and not torn:
+        return True
     return _NATIVE_NAMES.search(name) is not None
 
 

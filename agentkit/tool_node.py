@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
-from langchain_core.tools import ToolException
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.runtime import Runtime
@@ -82,6 +82,11 @@ class ToolsStep:
     visible: Collection[str]
     """Fields that tools may see."""
 
+    @property
+    def tools_by_name(self) -> Mapping[str, BaseTool]:
+        """The tools that can run here."""
+        return self.node.tools_by_name
+
     def run(self, given: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """Run calls, sync.
 
@@ -130,7 +135,9 @@ def _collected(outputs: Any, calls: Sequence[ToolCall], state: State) -> Any:
     kept = [output for output in outputs if not _leads_out(output)]
     leaving = [output for output in outputs if _leads_out(output)]
     ids = {call["id"] for call in calls}
-    answers = [m for command in leaving for m in _messages(command) if isinstance(m, ToolMessage) and m.tool_call_id in ids]
+    answers = [
+        m for command in leaving for m in _messages(command) if isinstance(m, ToolMessage) and m.tool_call_id in ids
+    ]
     return [*kept, Command(update={HANDOVER: leaving, "messages": answers})]
 
 
@@ -182,5 +189,3 @@ def _pairs(command: Command[Any]) -> list[tuple[str, Any]]:
     if isinstance(command.update, Mapping):
         return list(command.update.items())
     return list(command.update or ())
-
-

@@ -6,7 +6,6 @@ ids for other calls, so an answer counts only for the AI message it follows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, Final
@@ -14,7 +13,6 @@ from typing import Any, Final
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
-    BaseMessage,
     InvalidToolCall,
     ToolCall,
     ToolMessage,
@@ -23,13 +21,12 @@ from langchain_core.messages import (
 __all__ = [
     "SYNTHETIC",
     "close_calls",
-    "is_cut_off",
-    "is_empty",
     "last_turn",
     "open_invalid_calls",
     "pending_calls",
-    "refuse_unsafe_calls",
+    "unique_ids",
     "well_formed",
+    "with_calls",
 ]
 
 SYNTHETIC: Final = "agentkit_synthetic"
@@ -44,14 +41,6 @@ _UNREADABLE: Final = (
     "Send the call again with complete arguments, as one JSON object."
 )
 _CALL_BLOCKS: Final = frozenset({"tool_use", "function_call", "tool_call"})
-_LENGTH_STOPS: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
-_STOP_KEYS: Final = ("finish_reason", "stop_reason", "finishReason", "done_reason", "incomplete_details")
-# Providers whose every complete reply names a finish reason, and under which keys.
-_ALWAYS_SENT: Final = {
-    "openai": ("finish_reason", "status"),  # chat completions, responses
-    "anthropic": ("stop_reason", "finish_reason"),
-    "google_genai": ("finish_reason",),
-}
 
 
 def last_turn(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolMessage]]:
@@ -112,61 +101,6 @@ def well_formed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return sent
 
 
-def is_empty(reply: AIMessage) -> bool:
-    """Whether a reply says nothing: no text, no calls, nothing else to show."""
-    if reply.tool_calls or reply.invalid_tool_calls or reply.additional_kwargs.get("refusal"):
-        return False
-    if isinstance(reply.content, str):
-        return not reply.content.strip()
-    return not any(
-        (isinstance(block, str) and block.strip())
-        or (isinstance(block, dict) and (block.get("text", "").strip() or block.get("type") not in _SILENT_BLOCKS))
-        for block in reply.content
-    )
-
-
-_SILENT_BLOCKS: Final = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
-
-
-def is_cut_off(reply: AIMessage) -> bool:
-    """Whether a provider that names a finish reason in every complete reply did not name one in this.
-
-    Never guessed for models that send none, and a refusal is complete. The key counts, not its value: lax servers send
-    an empty one.
-    """
-    if reply.additional_kwargs.get("refusal"):
-        return False
-    keys = _ALWAYS_SENT.get(reply.response_metadata.get("model_provider", ""))
-    return keys is not None and not any(key in reply.response_metadata for key in keys)
-
-
-def refuse_unsafe_calls(reply: AIMessage) -> AIMessage:
-    """The reply with each call that must not run moved to the unreadable ones, and with ids unique.
-
-    A call is refused if it is the last one of a reply cut off by the token limit, or stands without arguments beside a
-    fragment that has neither name nor id (the arguments went astray). Later ids that repeat an earlier one of the same
-    message get a suffix.
-    """
-    if not reply.tool_calls:
-        return reply
-    stray = any(not call["name"] and not call["id"] for call in reply.invalid_tool_calls)
-    cut = _hit_length(reply)
-    kept: list[ToolCall] = []
-    refused: list[InvalidToolCall] = []
-    for position, call in enumerate(reply.tool_calls):
-        if cut and position == len(reply.tool_calls) - 1:
-            refused.append(_refused(call, "the reply was cut off by the token limit"))
-        elif stray and not call["args"]:
-            refused.append(_refused(call, "the arguments arrived in fragments that belong to no call"))
-        else:
-            kept.append(call)
-    unique = _unique(kept)
-    if not refused and unique == kept:
-        return reply
-    invalid = [call for call in reply.invalid_tool_calls if call["name"] or call["id"]] if stray else reply.invalid_tool_calls
-    return _with_calls(reply, unique, [*refused, *invalid])
-
-
 def _turns(messages: Sequence[AnyMessage]) -> Iterator[tuple[AIMessage | None, list[AnyMessage]]]:
     """The history cut before each AI message: that message (None for what comes before the first) and what follows."""
     head: AIMessage | None = None
@@ -203,10 +137,10 @@ def _turn(message: AIMessage, results: list[ToolMessage]) -> Iterator[AnyMessage
     """One AI message without calls that cannot be sent, and its results, each once, in the order they came."""
     calls = [c for c in message.tool_calls if c["name"] and c["id"]]
     invalid = [c for c in message.invalid_tool_calls if c["name"] and c["id"] is not None]
-    unique = _unique(calls)
+    unique = unique_ids(calls)
     ids = {*(c["id"] for c in unique), *(c["id"] for c in invalid)}
     if unique != message.tool_calls or invalid != message.invalid_tool_calls:
-        message = _with_calls(message, unique, invalid)
+        message = with_calls(message, unique, invalid)
     message = _without_loose_blocks(message, ids)
     yield message
     if not ids:
@@ -231,7 +165,7 @@ def _renamed(calls: list[ToolCall], unique: list[ToolCall]) -> dict[str, list[st
     return found
 
 
-def _unique(calls: list[ToolCall]) -> list[ToolCall]:
+def unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
     """The calls, later ones that repeat an id under a new id (`id#2`)."""
     taken = {call["id"] for call in calls}
     seen: set[str | None] = set()
@@ -262,18 +196,7 @@ def _is_loose(block: Any, ids: Container[str | None]) -> bool:
     return (block.get("call_id") or block.get("id")) not in ids
 
 
-def _refused(call: ToolCall, why: str) -> InvalidToolCall:
-    args = json.dumps(call["args"], ensure_ascii=False, default=str)
-    return InvalidToolCall(name=call["name"], args=args, id=call["id"], error=why, type="invalid_tool_call")
-
-
-def _with_calls(message: AIMessage, calls: list[ToolCall], invalid: list[InvalidToolCall]) -> AIMessage:
+def with_calls(message: AIMessage, calls: list[ToolCall], invalid: list[InvalidToolCall]) -> AIMessage:
     """The message with these calls. The provider's raw copy of the old ones is dropped, or it would be sent instead."""
     extra = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
     return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": invalid, "additional_kwargs": extra})
-
-
-def _hit_length(reply: BaseMessage) -> bool:
-    reasons = (reply.response_metadata.get(key) for key in _STOP_KEYS)
-    flat = (reason.get("reason") if isinstance(reason, dict) else reason for reason in reasons)
-    return any(str(reason).lower() in _LENGTH_STOPS for reason in flat if reason)

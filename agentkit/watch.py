@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
@@ -88,12 +89,13 @@ class Watch:
             raise
         self._close(opened, None)
 
-    async def aover(self, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def aover(self, chunks: AsyncGenerator[Any, None]) -> AsyncIterator[Any]:
         """As `over`."""
         opened = self._open()
         try:
-            async for chunk in chunks:
-                yield chunk
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    yield chunk
         except BaseException as error:
             self._close(opened, error)
             raise

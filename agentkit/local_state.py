@@ -1,0 +1,90 @@
+"""State as it stands in the middle of a super-step: what one stop writes, the next one of the same node sees.
+
+Updates are applied through the state's own channels, so reducers mean the same as between super-steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from langchain_core.messages import RemoveMessage, convert_to_messages
+from langgraph.channels import BinaryOperatorAggregate, EphemeralValue, LastValue, UntrackedValue
+from langgraph.channels.base import BaseChannel
+from langgraph.types import Command, Overwrite
+
+__all__ = ["LocalState", "can_fold", "updates_of"]
+
+_FOLDED: Final = (LastValue, EphemeralValue, UntrackedValue, BinaryOperatorAggregate)
+_MESSAGES: Final = "messages"
+
+
+def can_fold(channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> bool:
+    """Whether every channel is of a kind whose value can be carried from stop to stop inside a node."""
+    return all(isinstance(channel, _FOLDED) for channel in channels.values())
+
+
+def updates_of(result: Any) -> Iterator[tuple[str, Any]]:
+    """The writes that a step's result stands for, in order: an update, a command, or a list of them."""
+    if isinstance(result, Mapping):
+        yield from result.items()
+    elif isinstance(result, Command):
+        update = result.update
+        yield from update.items() if isinstance(update, Mapping) else (update or ())
+    elif isinstance(result, list | tuple):
+        for part in result:
+            yield from updates_of(part)
+
+
+class LocalState:
+    """The state that a node started with, and what was written to it since."""
+
+    def __init__(self, channels: Mapping[str, BaseChannel[Any, Any, Any]], values: Mapping[str, Any]) -> None:
+        """Start from the values that a node was given."""
+        self._channels = channels
+        self._writes: dict[str, list[Any]] = {}
+        self._passing = {key for key in values if isinstance(channels.get(key), EphemeralValue)}
+        self.values: dict[str, Any] = dict(values)
+        """The state as the next stop sees it."""
+
+    def apply(self, result: Any) -> None:
+        """Apply what a step returned; ephemeral fields live until the next step has seen them."""
+        written: dict[str, list[Any]] = {}
+        for key, value in updates_of(result):
+            if key in self._channels:
+                written.setdefault(key, []).append(_stable(key, value))
+        for key in self._passing:
+            self.values.pop(key, None)
+            self._writes.pop(key, None)
+        self._passing = {key for key in written if isinstance(self._channels[key], EphemeralValue)}
+        for key, values in written.items():
+            self._fold(key, values)
+            self._writes.setdefault(key, []).extend(values)
+
+    def writes(self) -> list[tuple[str, Any]]:
+        """All that was written, as one step would write it: reducers get every value, other fields the last."""
+        return [(key, value) for key, values in self._writes.items() for value in self._combined(key, values)]
+
+    def _fold(self, key: str, values: list[Any]) -> None:
+        channel = self._channels[key]
+        kept = key in self.values and not isinstance(channel, EphemeralValue)
+        channel = channel.from_checkpoint(self.values[key]) if kept else channel.copy()
+        channel.update(values)
+        if channel.is_available():
+            self.values[key] = channel.get()
+
+    def _combined(self, key: str, values: list[Any]) -> Sequence[Any]:
+        if not isinstance(self._channels[key], BinaryOperatorAggregate):
+            return values[-1:]
+        if any(isinstance(value, Overwrite) for value in values):
+            return [Overwrite(self.values[key])]  # beside an overwrite the engine ignores the step's other values
+        if key == _MESSAGES and not any(isinstance(m, RemoveMessage) for value in values[1:] for m in value):
+            return [[message for value in values for message in value]]
+        return values
+
+
+def _stable(key: str, value: Any) -> Any:
+    """The value in a form that gives the same result when it is reduced again: messages as objects, in a list."""
+    if key != _MESSAGES or isinstance(value, Overwrite):
+        return value
+    return convert_to_messages(value if isinstance(value, list) else [value])
