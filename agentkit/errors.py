@@ -5,6 +5,7 @@ AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
+│   ├── InvalidHook
 │   ├── PlacementConflict
 │   └── ReservedField
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
@@ -30,6 +31,7 @@ __all__ = [
     "DuplicateTool",
     "ForgottenPause",
     "HookError",
+    "InvalidHook",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
@@ -79,6 +81,21 @@ class DuplicateMiddleware(ConfigurationError):
             f"the same {name} object stands twice in `middleware`; its hooks would run twice with one state. "
             "Remove one, or make a second instance."
         )
+
+
+class InvalidHook(ConfigurationError):
+    """A hook is written in a way that cannot work.
+
+    Attributes:
+        middleware: The name of the middleware.
+        hook: The name of the hook.
+    """
+
+    def __init__(self, middleware: str, hook: str, why: str) -> None:
+        """Name the middleware, the hook and what is wrong."""
+        self.middleware = middleware
+        self.hook = hook
+        super().__init__(f"{middleware}.{hook} {why}")
 
 
 class PlacementConflict(ConfigurationError):
@@ -136,16 +153,16 @@ class UndeclaredJump(HookError):
         target: The value of `jump_to`.
     """
 
-    def __init__(self, middleware: str, hook: str, target: object, allowed: tuple[str, ...]) -> None:
-        """Name the hook, the target and what is allowed."""
+    def __init__(
+        self, middleware: str, hook: str, target: object, allowed: tuple[str, ...], declared: tuple[str, ...]
+    ) -> None:
+        """Name the hook, the target, what is obeyed here and what the hook declared."""
         self.target = target
-        may = f"may jump to {', '.join(map(repr, allowed))}" if allowed else "declares no jumps"
-        super().__init__(
-            middleware,
-            hook,
-            f"returned jump_to={target!r}, but it {may}. "
-            f"Declare it with `@hook_config(can_jump_to=[{target!r}])`, or do not return it.",
-        )
+        may = f"it may jump to {', '.join(map(repr, allowed))}" if allowed else "it declares no jumps"
+        mend = f"Declare it with `@hook_config(can_jump_to=[{target!r}])`, or do not return it."
+        if target in declared:
+            may, mend = "the agent has no tools", "Give the agent tools, or look before jumping."
+        super().__init__(middleware, hook, f"returned jump_to={target!r}, but {may}. {mend}")
 
 
 class MissingHookForm(HookError, NotImplementedError, TypeError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
 from agentkit._compat import unread_resume
@@ -15,6 +16,7 @@ from agentkit.exits import Exit
 from agentkit.hooks import Hook
 from agentkit.state import EXIT, is_inner
 from agentkit.topology import Stop
+from agentkit.transcript import closing_results
 
 __all__ = ["HookStep"]
 
@@ -38,45 +40,56 @@ class HookStep:
     def run(self, state: State, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """Run the sync form."""
         try:
-            update = self.hook.sync(_shown(state), **self._injected(runtime, config))
+            update = self.hook.sync(self._shown(state), **self._injected(runtime, config))
         except Exception as error:
             error.add_note(self._note)
             raise
-        return self._checked(update, config)
+        return self._checked(update, state, config)
 
     async def arun(self, state: State, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """Run the async form, or the sync one where there is no other."""
         if self.hook.asynchronous is None:
             return self.run(state, runtime, config)
         try:
-            update = await self.hook.asynchronous(_shown(state), **self._injected(runtime, config))
+            update = await self.hook.asynchronous(self._shown(state), **self._injected(runtime, config))
         except Exception as error:
             error.add_note(self._note)
             raise
-        return self._checked(update, config)
-
-    def _injected(self, runtime: Runtime[Any], config: RunnableConfig) -> dict[str, Any]:
-        given = {"runtime": runtime, "config": config, "store": runtime.store, "writer": runtime.stream_writer}
-        return {name: given[name] for name in self.hook.injected}
+        return self._checked(update, state, config)
 
     @property
     def _note(self) -> str:
         return f"raised in {self.hook.node}"
 
-    def _checked(self, update: Any, config: RunnableConfig) -> Any:
-        """The update, with the exit that a jump to the end means."""
+    def _shown(self, state: State) -> dict[str, Any]:
+        """The state without bookkeeping; why the run ends is known only on the way out."""
+        leaving = self.hook.phase == "after_agent"
+        return {key: value for key, value in state.items() if not is_inner(key) and (leaving or key != EXIT)}
+
+    def _injected(self, runtime: Runtime[Any], config: RunnableConfig) -> dict[str, Any]:
+        given = {"runtime": runtime, "config": config, "store": runtime.store, "writer": runtime.stream_writer}
+        return {name: given[name] for name in self.hook.injected}
+
+    def _checked(self, update: Any, state: State, config: RunnableConfig) -> Any:
+        """The update, with what a jump to the end means."""
         if not self.breakpoints and unread_resume(config):
             raise UnusedDecision(self.hook.name, self.hook.phase)
         if not isinstance(update, dict) or update.get("jump_to") is None:
             return update
         target = update["jump_to"]
         if self.stop.jump(target) is None:
-            allowed = tuple(value for value, _ in self.stop.jumps)
-            raise UndeclaredJump(self.hook.name, self.hook.phase, target, allowed)
-        if target == "end" and self.hook.phase != "after_agent" and EXIT not in update:
-            return {**update, EXIT: Exit("jump", f"{self.hook.node} ended the run", self.hook.node).record()}
-        return update
+            raise UndeclaredJump(self.hook.name, self.hook.phase, target, self.stop.allowed, self.hook.jumps)
+        if target != "end" or self.hook.phase == "after_agent":
+            return update
+        return self._ended(update, state)
 
-
-def _shown(state: State) -> dict[str, Any]:
-    return {key: value for key, value in state.items() if not is_inner(key)}
+    def _ended(self, update: dict[str, Any], state: State) -> dict[str, Any]:
+        """The update of a hook that ends the run: it says so, and answers the calls that are still open."""
+        why = f"{self.hook.node} ended the run"
+        ended = {EXIT: Exit("jump", why, self.hook.node).record(), **update}
+        written = update.get("messages", [])
+        written = written if isinstance(written, list) else [written]
+        history: Any = add_messages(state["messages"], written)
+        if results := closing_results(history, why):
+            ended["messages"] = [*written, *results]
+        return ended

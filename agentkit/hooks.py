@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware
 
-from agentkit.errors import DuplicateMiddleware, MissingHookForm
+from agentkit.errors import ConfigurationError, DuplicateMiddleware, InvalidHook, MissingHookForm
 
 __all__ = ["NODE_PHASES", "Hook", "Table", "table"]
 
@@ -22,6 +22,7 @@ Phase = Literal["before_agent", "before_model", "after_model", "after_agent", "w
 
 NODE_PHASES: Final[tuple[Phase, ...]] = ("before_agent", "before_model", "after_model", "after_agent")
 _PHASES: Final[tuple[Phase, ...]] = (*NODE_PHASES, "wrap_model_call", "wrap_tool_call")
+_JUMPS: Final = ("model", "tools", "end")
 _INJECTED: Final = frozenset({"runtime", "config", "store", "writer"})
 
 
@@ -65,7 +66,7 @@ def table(middleware: Sequence[AnyMiddleware]) -> Table:
     """Look once at each middleware and write down its hooks.
 
     Raises:
-        DuplicateMiddleware: If the very same object stands twice in the list.
+        ConfigurationError: If one is no middleware, the same object stands twice, or a hook cannot work as written.
     """
     names = _unique_names(middleware)
     rows = [
@@ -78,6 +79,11 @@ def table(middleware: Sequence[AnyMiddleware]) -> Table:
 
 
 def _unique_names(middleware: Sequence[AnyMiddleware]) -> tuple[str, ...]:
+    given: Sequence[object] = middleware
+    for index, one in enumerate(given):
+        if not isinstance(one, AgentMiddleware):
+            hint = "; pass an instance" if isinstance(one, type) else ""
+            raise ConfigurationError(f"middleware[{index}] is no AgentMiddleware, but {one!r}{hint}.")
     seen: set[int] = set()
     taken: set[str] = set()
     names: list[str] = []
@@ -99,6 +105,7 @@ def _row(middleware: AnyMiddleware, name: str, phase: Phase) -> Hook | None:
     if sync is None and asynchronous is None:
         return None
     wraps = phase not in NODE_PHASES
+    _refuse_unworkable(name, phase, sync, asynchronous)
     if asynchronous is None and wraps:
         asynchronous = partial(_missing_async, name, f"a{phase}")
     return Hook(
@@ -117,6 +124,20 @@ def _own(middleware: AnyMiddleware, method: str) -> Callable[..., Any] | None:
     found = getattr(middleware, method)
     inherited = getattr(found, "__func__", found) is getattr(AgentMiddleware, method)
     return None if inherited else found
+
+
+def _refuse_unworkable(
+    name: str, phase: Phase, sync: Callable[..., Any] | None, asynchronous: Callable[..., Any] | None
+) -> None:
+    if inspect.iscoroutinefunction(sync):
+        raise InvalidHook(name, phase, f"is an async function; name it `a{phase}`.")
+    if asynchronous is not None and not inspect.iscoroutinefunction(asynchronous) and inspect.isfunction(asynchronous):
+        raise InvalidHook(name, f"a{phase}", "is not an async function; write `async def`.")
+    if inspect.isgeneratorfunction(sync):
+        raise InvalidHook(name, phase, "is a generator; only wraps of `agentkit.Middleware` may be written as one.")
+    unknown = [jump for jump in _declared_jumps(sync, asynchronous) if jump not in _JUMPS]
+    if unknown:
+        raise InvalidHook(name, phase, f"declares a jump to {unknown[0]!r}; there are {', '.join(map(repr, _JUMPS))}.")
 
 
 def _missing(name: str, hook: str, *args: Any, **kwargs: Any) -> Any:

@@ -175,12 +175,13 @@ class TurnNode(Runnable[Any, Any]):
     def _walk(self, input: Mapping[str, Any], config: RunnableConfig) -> _Walk:
         if (failure := input.get(FAILURE)) is not None:
             raise failure
-        way, name = input.get(POSITION) or (_AFTER, TOOLS)
-        if way == _AFTER:
-            destination = self._router.after(self._router.plan[TOOLS], input)
-            name = destination if isinstance(destination, str) else self._router.plan.loop_entry
+        plan = self._router.plan
+        way, name = input.get(POSITION) or at_start(plan)
+        if way == _AFTER:  # the tools have run since
+            destination = self._router.after(plan[TOOLS], input)
+            name = destination if isinstance(destination, str) else plan.loop_entry
         must_pause = way == _PAUSED and not is_resumed(config)
-        return _Walk(self._router, LocalState(self._channels, input), self._router.plan[name], must_pause=must_pause)
+        return _Walk(self._router, LocalState(self._channels, input), plan[name], must_pause=must_pause)
 
 
 class TurnRoute(Runnable[Any, Any]):

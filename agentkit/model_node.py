@@ -26,6 +26,7 @@ from agentkit.dialogue import Attempt, converse
 from agentkit.errors import HookError, MissingStructuredOutput
 from agentkit.exits import Exit
 from agentkit.limits import Limits, Tally
+from agentkit.reply import refuse_unsafe_calls
 from agentkit.state import EXIT, TALLY, is_inner
 from agentkit.streamed import listen
 from agentkit.transcript import SYNTHETIC, close_calls
@@ -160,15 +161,16 @@ class ModelStep:
         self, state: State, request: ModelRequest[Any], tally: Tally, exchange: _Exchange, outcome: _Outcome
     ) -> Any:
         response = outcome.response
-        reply = next((m for m in response.result if isinstance(m, AIMessage)), None)
+        result = [refuse_unsafe_calls(m) if isinstance(m, AIMessage) else m for m in response.result]
+        reply = next((m for m in reversed(result) if isinstance(m, AIMessage)), None)
         parsed = exchange.parsed
-        failed = parsed is not None and parsed.failed
+        failed = parsed is not None and parsed.failed and reply is parsed.messages[0]
         tally = counting.count_reply(tally, reply, exchange.attempts, structured_failed=failed)
         if failed and tally["structured"] >= self.limits.structured_retries:
             assert parsed is not None
             raise MissingStructuredOutput(tally["structured"], str(parsed.error)) from parsed.error
         update: dict[str, Any] = {
-            "messages": [*_history(state["messages"], request.messages), *response.result],
+            "messages": [*_history(state["messages"], request.messages), *result],
             TALLY: tally,
         }
         ending = counting.after_reply(self.limits, tally)

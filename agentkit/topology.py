@@ -58,6 +58,11 @@ class Stop:
         """Whether a healthy run can only go on to one stop from here, with nothing to decide."""
         return self.rule != "results" and not self.declared and len(self.targets) - len(self.hidden) == 1
 
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The `jump_to` values that are obeyed here."""
+        return tuple(value for value, _ in self.jumps)
+
     def jump(self, to: object) -> str | None:
         """The stop that a `jump_to` value leads to from here, if it is obeyed."""
         return next((target for value, target in self.jumps if value == to), None)

@@ -21,6 +21,7 @@ from langchain_core.messages import (
 __all__ = [
     "SYNTHETIC",
     "close_calls",
+    "closing_results",
     "last_turn",
     "open_invalid_calls",
     "pending_calls",
@@ -85,6 +86,21 @@ def close_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
                 mended.extend(_made_up(head, {m.tool_call_id for m in rest if isinstance(m, ToolMessage)}))
         mended.extend(rest)
     return mended
+
+
+def closing_results(messages: Sequence[AnyMessage], why: str) -> list[AnyMessage]:
+    """Error results for the last AI message's open calls, when the run ends with them: they are not executed.
+
+    Args:
+        messages: The history.
+        why: What ended the run, as a clause.
+    """
+    open_calls = [*pending_calls(messages), *open_invalid_calls(messages)]
+    return [
+        _result(str(call["id"]), call["name"] or "unknown", f"Not executed: {why}.")
+        for call in open_calls
+        if call["id"] is not None
+    ]
 
 
 def well_formed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

@@ -69,8 +69,9 @@ def run(
         return asyncio.run(arun(agent, given, config, entry=entry, catch=catch, **kwargs))
     try:
         if entry == "invoke":
-            return _outcome([("values", agent.invoke(_input(given), config, **kwargs))])
-        return _outcome(list(agent.stream(_input(given), config, **_streaming(agent), **kwargs)), streamed=True)
+            return _outcome(agent, [("values", agent.invoke(_input(given), config, **kwargs))])
+        parts = list(agent.stream(_input(given), config, stream_mode=_STREAM_MODES, **kwargs))
+        return _outcome(agent, parts, streamed=True)
     except Exception as error:
         if not catch:
             raise
@@ -89,18 +90,13 @@ async def arun(
     """Run an agent through `ainvoke` or `astream`; otherwise like `run`."""
     try:
         if entry == "ainvoke":
-            return _outcome([("values", await agent.ainvoke(_input(given), config, **kwargs))])
-        stream = agent.astream(_input(given), config, **_streaming(agent), **kwargs)
-        return _outcome([part async for part in stream], streamed=True)
+            return _outcome(agent, [("values", await agent.ainvoke(_input(given), config, **kwargs))])
+        stream = agent.astream(_input(given), config, stream_mode=_STREAM_MODES, **kwargs)
+        return _outcome(agent, [part async for part in stream], streamed=True)
     except Exception as error:
         if not catch:
             raise
         return RunResult(error=error)
-
-
-def _streaming(agent: Any) -> dict[str, Any]:
-    """How to stream. LangGraph streams private state too, unless it is told which keys the output has."""
-    return {"stream_mode": _STREAM_MODES, "output_keys": agent.output_channels}
 
 
 def _input(given: Any) -> Any:
@@ -111,8 +107,12 @@ def _input(given: Any) -> Any:
     return {"messages": list(given)}
 
 
-def _outcome(parts: list[tuple[str, Any]], *, streamed: bool = False) -> RunResult:
-    """Of the values, the last is the result; interrupts may come in a chunk of their own."""
+def _outcome(agent: Any, parts: list[tuple[str, Any]], *, streamed: bool = False) -> RunResult:
+    """Of the values, the last is the result; interrupts may come in a chunk of their own.
+
+    LangGraph streams private fields too, which `invoke` does not return: they stay in `raw`.
+    """
+    public = agent.output_channels
     values: dict[str, Any] = {}
     raw: Any = None
     interrupts: dict[str, Interrupt] = {}
@@ -120,7 +120,7 @@ def _outcome(parts: list[tuple[str, Any]], *, streamed: bool = False) -> RunResu
         if mode == "values" and chunk:
             raw = chunk
             interrupts |= {i.id: i for i in chunk.get("__interrupt__", ())}
-            values = {k: v for k, v in chunk.items() if k != "__interrupt__"} or values
+            values = {k: v for k, v in chunk.items() if k in public} or values
     return RunResult(values, raw, tuple(interrupts.values()), streamed=tuple(parts) if streamed else ())
 
 

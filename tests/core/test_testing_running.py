@@ -10,7 +10,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from agentkit import create_agent
+from agentkit import create_agent, exit_of
 from agentkit.testing import ENTRY_POINTS, EntryPoint, ScriptedModel, ai, comparable, run, tool_call
 
 entries = pytest.mark.parametrize("entry", ENTRY_POINTS)
@@ -62,6 +62,12 @@ def test_an_exception_is_raised_or_kept(entry: EntryPoint) -> None:
     outcome = run(agent, "hi", entry=entry, catch=True)
     assert isinstance(outcome.error, ValueError)
     assert (outcome.values, outcome.text) == ({}, "")
+
+
+@entries
+def test_the_raw_result_tells_why_the_run_ended(entry: EntryPoint) -> None:
+    ending = exit_of(run(create_agent(ScriptedModel("hello"), []), "hi", entry=entry).raw)
+    assert ending is not None and ending.reason == "answer"
 
 
 def test_comparable_leaves_out_ids_and_nothing_else() -> None:
