@@ -44,8 +44,8 @@ __all__ = [
     "make_model",
 ]
 
-HIDDEN = frozenset({"exit", "jump_to"})
-"""Not compared: LangChain's state does not have the first, and the second is ephemeral."""
+HIDDEN = frozenset({"exit"})
+"""Not compared: LangChain's state does not have it."""
 
 
 class Planned(Exception):
