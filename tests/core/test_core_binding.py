@@ -73,9 +73,7 @@ def asked(model: ScriptedModel, **arguments: Any) -> Any:
 
 
 def test_tools_stand_in_order_middlewares_first_then_the_callers_then_the_providers() -> None:
-    request = asked(
-        ScriptedModel("done"), tools=[PROVIDER_TOOL, gamma, alpha], middleware=[Brings(beta), Brings()]
-    )
+    request = asked(ScriptedModel("done"), tools=[PROVIDER_TOOL, gamma, alpha], middleware=[Brings(beta), Brings()])
     assert request.tools == ["beta", "gamma", "alpha", "web_search"]
 
 
@@ -117,7 +115,9 @@ def test_model_settings_with_and_without_tools(tools: list[Any]) -> None:
 @pytest.mark.parametrize("strategy", [ToolStrategy(Answer), ProviderStrategy(Answer)], ids=["tool", "provider"])
 def test_model_settings_beside_a_structured_answer(strategy: Any) -> None:
     middleware = [Overrides(lambda request: {"model_settings": {"temperature": 0.5}})]
-    step = ai('{"value": 1}', tool_call("Answer", {"value": 1})) if isinstance(strategy, ToolStrategy) else '{"value": 1}'
+    step = (
+        ai('{"value": 1}', tool_call("Answer", {"value": 1})) if isinstance(strategy, ToolStrategy) else '{"value": 1}'
+    )
     request = asked(ScriptedModel(step), tools=[alpha], middleware=middleware, response_format=strategy)
     assert request.kwargs["temperature"] == 0.5
     assert ("response_format" in request.kwargs) is isinstance(strategy, ProviderStrategy)

@@ -37,8 +37,8 @@ def test_read_state_shows_a_dispatched_task_the_whole_state() -> None:
     def task(given: Any, config: RunnableConfig) -> None:
         seen.append((given, _compat.read_state(config, ["messages"])))
 
-    builder = StateGraph(MessagesState)
-    builder.add_node("task", task)  # type: ignore[type-var]  # a Send gives it a packet, not the state
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("task", task)
     builder.add_conditional_edges(START, lambda state: [Send("task", "packet")], ["task"])
     builder.compile().invoke({"messages": [("user", "hi")]})
     ((given, state),) = seen

@@ -169,7 +169,12 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (placement_conflict, "PlacementConflict", ValueError, ["Guard", "Watch", "outermost", "`Placement`"]),
     (reserved_field, "ReservedField", ValueError, ["'exit'", "Mine", "state_schema", "rename"]),
     (unknown_tool, "ConfigurationError", ValueError, ["look", "Registered tools", "wrap_tool_call"]),
-    (undeclared_jump, "UndeclaredJump", RuntimeError, ["Guard.before_model", "'end'", "@hook_config(can_jump_to=['end'])"]),
+    (
+        undeclared_jump,
+        "UndeclaredJump",
+        RuntimeError,
+        ["Guard.before_model", "'end'", "@hook_config(can_jump_to=['end'])"],
+    ),
     (jump_to_missing_tools, "UndeclaredJump", RuntimeError, ["Guard.before_model", "'tools'", "no tools"]),
     (missing_hook_form, "MissingHookForm", NotImplementedError, ["Guard.before_model", "invoke/stream", "ainvoke"]),
     (unused_decision, "UnusedDecision", RuntimeError, ["Guard.after_model", "did not ask again", "same answer"]),
@@ -178,7 +183,7 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (missing_structured_output, "MissingStructuredOutput", Exception, ["3 tries", "`Limits.structured_retries`"]),
     (truncated_reply, "TruncatedReply", ConnectionError, ["3 times", "broke off", "retry"]),
     (unreadable_reply, "UnreadableReply", ValueError, ["3 times", "could not be read", "schemas"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +216,9 @@ def test_every_error_is_explained_and_its_parts_are_attributes() -> None:
         ]
         if "__init__" in vars(found) and documented:
             parameters = {p: "x" for p in list(inspect.signature(found).parameters)}
-            made = found(**{p: ("x", "y") if p in ("names", "allowed", "declared") else v for p, v in parameters.items()})
+            made = found(
+                **{p: ("x", "y") if p in ("names", "allowed", "declared") else v for p, v in parameters.items()}
+            )
             assert [attribute for attribute in documented if not hasattr(made, attribute)] == []
 
 
@@ -219,7 +226,11 @@ def test_every_error_is_explained_and_its_parts_are_attributes() -> None:
     ("phase", "body", "told"),
     [
         ("before_model", "async def hook(self, state, runtime): ...", "async function; name it `abefore_model`"),
-        ("wrap_model_call", "async def hook(self, request, handler): ...", "async function; name it `awrap_model_call`"),
+        (
+            "wrap_model_call",
+            "async def hook(self, request, handler): ...",
+            "async function; name it `awrap_model_call`",
+        ),
         ("abefore_model", "def hook(self, state, runtime): ...", "not an async function"),
         ("after_agent", "def hook(self, state, runtime): yield", "is a generator"),
     ],

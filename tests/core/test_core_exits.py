@@ -77,9 +77,7 @@ async def test_every_way_to_end_has_its_reason(
     given = {**arguments, "middleware": [Last(), *arguments.get("middleware", ())], "granularity": granularity}
 
     def made() -> Any:
-        return create_agent(
-            **{**given, "model": ScriptedModel(*model.steps)}, checkpointer=InMemorySaver()
-        )
+        return create_agent(**{**given, "model": ScriptedModel(*model.steps)}, checkpointer=InMemorySaver())
 
     agent, asking = {"messages": "hi"}, thread("t")
     sync, asynchronous, streaming = made(), made(), made()

@@ -65,7 +65,9 @@ class Once:
     """Fails or pauses a hook, counting how often each part of the turn ran."""
 
     def __init__(self, act: str) -> None:
-        self.act, self.ran, self.failed = act, [], False  # type: list[str]
+        self.act = act
+        self.ran: list[str] = []
+        self.failed = False
 
     def middleware(self) -> list[Any]:
         trial = self
@@ -93,9 +95,7 @@ class Once:
 def test_what_was_done_in_a_turn_is_not_done_again(act: str, entry: EntryPoint, granularity: Any) -> None:
     """The model's answer is kept, and paid for once, when a hook after it fails or pauses."""
     trial, model = Once(act), ScriptedModel("answer")
-    agent = create_agent(
-        model, middleware=trial.middleware(), checkpointer=InMemorySaver(), granularity=granularity
-    )
+    agent = create_agent(model, middleware=trial.middleware(), checkpointer=InMemorySaver(), granularity=granularity)
     first = run(agent, "hi", thread("t"), entry=entry, catch=True)
     stored = [m.text for m in agent.get_state(thread("t")).values["messages"]]
     assert stored == ["hi", "added", "answer"]
@@ -116,7 +116,10 @@ def test_what_was_done_in_a_turn_is_not_done_again(act: str, entry: EntryPoint, 
 def test_a_failure_is_not_remembered_by_the_next_turn(granularity: Any) -> None:
     trial = Once("fail")
     agent = create_agent(
-        ScriptedModel("one", "two"), middleware=trial.middleware(), checkpointer=InMemorySaver(), granularity=granularity
+        ScriptedModel("one", "two"),
+        middleware=trial.middleware(),
+        checkpointer=InMemorySaver(),
+        granularity=granularity,
     )
     with pytest.raises(TimeoutError):
         agent.invoke({"messages": "hi"}, thread("t"))
@@ -179,7 +182,8 @@ def test_messages_keep_their_ids_when_they_are_reduced_again() -> None:
     state.apply({"messages": ("user", "one")})
     state.apply({"messages": [AIMessage("two")]})
     ((key, written),) = state.writes()
-    again: Any = add_messages([HumanMessage("hi", id="h")], written)
+    given: Any = [HumanMessage("hi", id="h")]
+    again: Any = add_messages(given, written)
     assert key == "messages"
     assert [(m.id, m.text) for m in again] == [(m.id, m.text) for m in state.values["messages"]]
 

@@ -169,7 +169,7 @@ def test_an_unknown_tool_is_answered_with_what_is_there(entry: EntryPoint, granu
 @pytest.mark.parametrize("granularity", ["hook", "turn"])
 def test_a_fork_from_the_middle_goes_its_own_way(granularity: Any) -> None:
     """Time travel: an older checkpoint is gone on from, and the thread's history keeps both."""
-    steps = [ai("", tool_call("look", {"x": 1}, "c1")), "first ending", "second ending"]
+    steps: list[Any] = [ai("", tool_call("look", {"x": 1}, "c1")), "first ending", "second ending"]
     agent = create_agent(ScriptedModel(*steps), [look], checkpointer=InMemorySaver(), granularity=granularity)
     agent.invoke({"messages": "hi"}, thread("t"))
     middle = next(s for s in agent.get_state_history(thread("t")) if len(s.values.get("messages", ())) == 3)
@@ -194,7 +194,9 @@ def test_update_state_edits_what_a_paused_run_goes_on_with(granularity: Any) -> 
     agent.invoke({"messages": "hi"}, thread("t"))
     edited = ai("", tool_call("ask", {"x": 7}, "c1"))
     edited.id = agent.get_state(thread("t")).values["messages"][-1].id
-    agent.update_state(thread("t"), {"messages": [edited]}, as_node="model" if granularity == "turn" else "Every.after_model")
+    agent.update_state(
+        thread("t"), {"messages": [edited]}, as_node="model" if granularity == "turn" else "Every.after_model"
+    )
     assert agent.get_state(thread("t")).next == ("tools",)
     agent.invoke(None, thread("t"))
     result = agent.invoke(Command(resume="yes"), thread("t"))

@@ -143,7 +143,9 @@ ENDINGS = [
 
 @pytest.mark.parametrize("entry", ENTRY_POINTS)
 @pytest.mark.parametrize("granularity", ["hook", "turn"])
-@pytest.mark.parametrize(("reason", "model", "tools", "limits"), ENDINGS, ids=[f"{e[0]} {i}" for i, e in enumerate(ENDINGS)])
+@pytest.mark.parametrize(
+    ("reason", "model", "tools", "limits"), ENDINGS, ids=[f"{e[0]} {i}" for i, e in enumerate(ENDINGS)]
+)
 def test_a_limit_ends_the_run_through_the_exit_path(
     reason: str, model: ScriptedModel, tools: list[Any], limits: Limits, entry: EntryPoint, granularity: Any
 ) -> None:
@@ -173,9 +175,17 @@ def test_the_model_is_not_called_more_often_than_allowed() -> None:
 
 @pytest.mark.parametrize("granularity", ["hook", "turn"])
 def test_each_user_turn_starts_anew_and_ends_for_a_reason_of_its_own(granularity: Any) -> None:
-    steps = [*(ai("", tool_call("look", {"x": n}, f"c{n}")) for n in range(2)), ai("", tool_call("look", {"x": 9}, "c9")), "ok"]
+    steps: list[Any] = [
+        *(ai("", tool_call("look", {"x": n}, f"c{n}")) for n in range(2)),
+        ai("", tool_call("look", {"x": 9}, "c9")),
+        "ok",
+    ]
     agent = create_agent(
-        ScriptedModel(*steps), [look], limits=Limits(model_calls=2), checkpointer=InMemorySaver(), granularity=granularity
+        ScriptedModel(*steps),
+        [look],
+        limits=Limits(model_calls=2),
+        checkpointer=InMemorySaver(),
+        granularity=granularity,
     )
     first = agent.invoke({"messages": "hi"}, thread("t"))
     second = agent.invoke({"messages": "again"}, thread("t"))

@@ -157,7 +157,9 @@ def test_the_first_before_model_hook_may_jump_to_itself(granularity: Any) -> Non
         visits.append(1)
         return {"jump_to": "model"} if len(visits) == 1 else None
 
-    agent = create_agent(ScriptedModel("done"), middleware=[hooks("Again", before_model=again)], granularity=granularity)
+    agent = create_agent(
+        ScriptedModel("done"), middleware=[hooks("Again", before_model=again)], granularity=granularity
+    )
     assert agent.invoke({"messages": "hi"})["messages"][-1].text == "done"
     assert len(visits) == 2
 
@@ -221,7 +223,7 @@ async def test_static_breakpoints(breakpoints: Any, paused_at: str, granularity:
 
 
 def test_the_cache_is_passed_on() -> None:
-    cache = InMemoryCache()
+    cache: InMemoryCache[Any] = InMemoryCache()
     agent = create_agent(ScriptedModel("done"), cache=cache)
     assert agent.cache is cache
     agent.nodes["model"].cache_policy = CachePolicy()
@@ -297,7 +299,9 @@ def test_the_store_reaches_tools_and_hooks() -> None:
         def after_agent(self, state: Any, runtime: Any) -> Any:
             return {"messages": [AIMessage(runtime.store.get(("notes",), "n1").value["text"])]}
 
-    agent = create_agent(ScriptedModel(ai("", tool_call("remember")), "done"), [remember], middleware=[Reads()], store=store)
+    agent = create_agent(
+        ScriptedModel(ai("", tool_call("remember")), "done"), [remember], middleware=[Reads()], store=store
+    )
     assert agent.invoke({"messages": "hi"})["messages"][-1].text == "kept"
 
 
@@ -380,7 +384,9 @@ def test_calls_answered_by_a_command_are_not_executed_and_the_model_is_called_ag
     class Answers(AgentMiddleware[Any, Any, Any]):
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
             response = handler(request)
-            results = [ToolMessage("blocked", tool_call_id=c["id"], name=c["name"]) for c in response.result[0].tool_calls]
+            results = [
+                ToolMessage("blocked", tool_call_id=c["id"], name=c["name"]) for c in response.result[0].tool_calls
+            ]
             return ExtendedModelResponse(model_response=response, command=Command(update={"messages": results}))
 
     model = ScriptedModel(looks(), "final")

@@ -25,7 +25,7 @@ def order(*middleware: Any) -> str:
     """The names from the outermost wrap to the innermost, as the request shows them."""
     model = ScriptedModel("done")
     create_agent(model, middleware=middleware).invoke({"messages": "hi"})
-    return "".join(getattr(m, "text", None) or m[1] for m in model.requests[0].messages[1:])
+    return "".join(m.text for m in model.requests[0].messages[1:])
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def test_a_refusal_is_whole() -> None:
 @pytest.mark.parametrize("key", ["finish_reason", "stop_reason", "done_reason"])
 @pytest.mark.parametrize("value", ["length", "max_tokens", "MAX_TOKENS"])
 def test_the_last_call_of_a_reply_cut_by_the_token_limit_is_refused(key: str, value: str) -> None:
-    kept = refuse_unsafe_calls(ai("", tool_call("a", {"x": 1}, "c1"), tool_call("b", {"x": 2}, "c2"), **{key: value}))
+    reply = ai("", tool_call("a", {"x": 1}, "c1"), tool_call("b", {"x": 2}, "c2"))
+    kept = refuse_unsafe_calls(reply.model_copy(update={"response_metadata": {key: value}}))
     assert [call["id"] for call in kept.tool_calls] == ["c1"]
     (refused,) = kept.invalid_tool_calls
     assert (refused["name"], refused["id"]) == ("b", "c2")

@@ -37,7 +37,11 @@ def result(id: str, name: str, status: Any = "success") -> ToolMessage:
 
 # In the order of the rules: each state would also fire the rules below its own.
 AFTER_ANSWER: list[tuple[str, dict[str, Any], Any]] = [
-    ("a limit that ended the run is above all", {"jump_to": "model", TALLY: {"stopped": True}, "messages": [ai("", LOOK)]}, "a.aa"),
+    (
+        "a limit that ended the run is above all",
+        {"jump_to": "model", TALLY: {"stopped": True}, "messages": [ai("", LOOK)]},
+        "a.aa",
+    ),
     ("a jump is above calls", {"jump_to": "end", "messages": [ai("", LOOK)]}, "a.aa"),
     ("a jump is above an answer", {"jump_to": "model", "messages": [ai("done")]}, "a.bm"),
     ("a jump to the tools dispatches", {"jump_to": "tools", "messages": [ai("", LOOK, LOOK2)]}, [LOOK, LOOK2]),
@@ -48,13 +52,21 @@ AFTER_ANSWER: list[tuple[str, dict[str, Any], Any]] = [
     ("open calls are dispatched, one by one", {"messages": [ai("", LOOK, LOOK2)]}, [LOOK, LOOK2]),
     ("only the open ones", {"messages": [ai("", LOOK, LOOK2), result("c1", "look")]}, [LOOK2]),
     ("real calls before a structured end", {"messages": [ai("", LOOK, ANSWER)], "structured_response": 1}, [LOOK]),
-    ("a structured answer ends", {"messages": [ai("", ANSWER), result("s1", "Answer")], "structured_response": 1}, "a.aa"),
+    (
+        "a structured answer ends",
+        {"messages": [ai("", ANSWER), result("s1", "Answer")], "structured_response": 1},
+        "a.aa",
+    ),
     ("answered calls go back to the model", {"messages": [ai("", LOOK), result("c1", "look")]}, "a.bm"),
     ("a refused structured answer goes back", {"messages": [ai("", ANSWER), result("s1", "Answer", "error")]}, "a.bm"),
     ("an unreadable call goes back", {"messages": [ai("", invalid_call("look", id="i1"))]}, "a.bm"),
-    ("an unreadable call that is answered ends", {"messages": [ai("", invalid_call("look", id="i1")), result("i1", "look")]}, "a.aa"),
+    (
+        "an unreadable call that is answered ends",
+        {"messages": [ai("", invalid_call("look", id="i1")), result("i1", "look")]},
+        "a.aa",
+    ),
     ("an unreadable call without an id ends", {"messages": [ai("x", invalid_call("look", id=None))]}, "a.aa"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("state", "expected"), [row[1:] for row in AFTER_ANSWER], ids=[row[0] for row in AFTER_ANSWER])
@@ -65,15 +77,35 @@ def test_after_the_answer(state: dict[str, Any], expected: Any) -> None:
 AFTER_RESULTS: list[tuple[str, dict[str, Any], Any]] = [
     ("results go back to the model", {"messages": [ai("", LOOK), result("c1", "look")]}, "a.bm"),
     ("the answer of a direct tool ends", {"messages": [ai("", DIRECT), result("d1", "direct")]}, "a.aa"),
-    ("only if all are direct", {"messages": [ai("", DIRECT, LOOK), result("d1", "direct"), result("c1", "look")]}, "a.bm"),
+    (
+        "only if all are direct",
+        {"messages": [ai("", DIRECT, LOOK), result("d1", "direct"), result("c1", "look")]},
+        "a.bm",
+    ),
     ("the name on the result decides", {"messages": [ai("", LOOK), result("c1", "direct")]}, "a.aa"),
     ("and also away from it", {"messages": [ai("", DIRECT), result("d1", "look")]}, "a.bm"),
-    ("tools of the provider do not count", {"messages": [ai("", DIRECT, tool_call("web", {}, "w1")), result("d1", "direct")]}, "a.aa"),
-    ("a structured answer beside real calls ends", {"messages": [ai("", LOOK, ANSWER), result("s1", "Answer"), result("c1", "look")]}, "a.aa"),
-    ("a refused one does not", {"messages": [ai("", LOOK, ANSWER), result("s1", "Answer", "error"), result("c1", "look")]}, "a.bm"),
-    ("a batch that leads out goes on, for the next node to leave", {"messages": [ai("", DIRECT), result("d1", "direct")], HANDOVER: [Command(graph=Command.PARENT)]}, "a.bm"),
+    (
+        "tools of the provider do not count",
+        {"messages": [ai("", DIRECT, tool_call("web", {}, "w1")), result("d1", "direct")]},
+        "a.aa",
+    ),
+    (
+        "a structured answer beside real calls ends",
+        {"messages": [ai("", LOOK, ANSWER), result("s1", "Answer"), result("c1", "look")]},
+        "a.aa",
+    ),
+    (
+        "a refused one does not",
+        {"messages": [ai("", LOOK, ANSWER), result("s1", "Answer", "error"), result("c1", "look")]},
+        "a.bm",
+    ),
+    (
+        "a batch that leads out goes on, for the next node to leave",
+        {"messages": [ai("", DIRECT), result("d1", "direct")], HANDOVER: [Command(graph=Command.PARENT)]},
+        "a.bm",
+    ),
     ("no answer left", {"messages": [HUMAN]}, "a.bm"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

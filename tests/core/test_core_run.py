@@ -86,7 +86,9 @@ OUTCOMES: list[tuple[str, str | None, Callable[[], dict[str, Any]]]] = [
 
 @entries
 @granularities
-@pytest.mark.parametrize(("status", "reason", "arguments"), OUTCOMES, ids=[f"{o[0]} {i}" for i, o in enumerate(OUTCOMES)])
+@pytest.mark.parametrize(
+    ("status", "reason", "arguments"), OUTCOMES, ids=[f"{o[0]} {i}" for i, o in enumerate(OUTCOMES)]
+)
 def test_every_outcome_is_told_on_every_entry_point(
     status: str, reason: str | None, arguments: Any, entry: EntryPoint, granularity: Any
 ) -> None:
@@ -146,7 +148,8 @@ def test_a_stream_that_is_left_early_is_cancelled(chunks: int, granularity: Any)
     """Not one that was never started: nothing happened then."""
     watch = Watches()
     agent = create_agent(ScriptedModel(calls("look"), "done"), [look], middleware=[watch], granularity=granularity)
-    with closing(agent.stream({"messages": "hi"}, stream_mode="values")) as stream:
+    stream: Any = agent.stream({"messages": "hi"}, stream_mode="values")
+    with closing(stream):
         for _ in range(chunks):
             next(stream)
     assert [outcome.status for outcome in watch.outcomes] == ["cancelled"] * bool(chunks)
@@ -276,11 +279,9 @@ def test_a_thread_remembers_and_another_does_not(granularity: Any) -> None:
 @entries
 @granularities
 def test_a_failed_run_goes_on_after_its_last_step(entry: EntryPoint, granularity: Any) -> None:
-    steps = [calls("look"), TimeoutError("slow"), "done"]
+    steps: list[Any] = [calls("look"), TimeoutError("slow"), "done"]
     model, watch = ScriptedModel(*steps), Watches()
-    agent = create_agent(
-        model, [look], middleware=[watch], checkpointer=InMemorySaver(), granularity=granularity
-    )
+    agent = create_agent(model, [look], middleware=[watch], checkpointer=InMemorySaver(), granularity=granularity)
     assert isinstance(run(agent, "hi", thread("t"), entry=entry, catch=True).error, TimeoutError)
     assert [m.type for m in agent.get_state(thread("t")).values["messages"]] == ["human", "ai", "tool"]
     assert run(agent, None, thread("t"), entry=entry).text == "done"
@@ -315,9 +316,7 @@ def test_an_agent_is_a_node_of_another_graph(entry: EntryPoint, granularity: Any
 @entries
 @granularities
 def test_an_agent_called_in_a_node_tells_why_it_ended(entry: EntryPoint, granularity: Any) -> None:
-    agent = create_agent(
-        ScriptedModel(calls("look")), [look], limits=Limits(model_calls=1), granularity=granularity
-    )
+    agent = create_agent(ScriptedModel(calls("look")), [look], limits=Limits(model_calls=1), granularity=granularity)
     reasons: list[Any] = []
 
     def node(state: Any) -> Any:
@@ -344,7 +343,8 @@ def test_two_agents_side_by_side_do_not_clash_over_fields_neither_wrote(granular
     for name in ("left", "right"):
         builder.add_node(name, agent(name))
         builder.add_edge(START, name)
-    result = builder.compile().invoke({"messages": [("user", "hi")], "tag": "x"})
+    graph: Any = builder.compile()
+    result = graph.invoke({"messages": [("user", "hi")], "tag": "x"})
     assert {m.text for m in result["messages"]} == {"hi", "from left", "from right"}
     assert result["tag"] == "x"
 
@@ -394,10 +394,13 @@ def test_an_inner_agent_with_a_thread_of_its_own_pauses_with_the_outer_run(granu
 
 
 def test_an_inner_agent_gets_no_more_model_calls_than_the_outer_run_has_steps() -> None:
-    inner_model = ScriptedModel(lambda request: ai("", tool_call("look", {"x": len(request.messages)}, "c1")), repeat=True)
+    inner_model = ScriptedModel(
+        lambda request: ai("", tool_call("look", {"x": len(request.messages)}, "c1")), repeat=True
+    )
     inner = create_agent(inner_model, [look], name="helper")
     outer = create_agent(
-        ScriptedModel(ai("", tool_call("helper", {"request": "x"}, "o1")), "done"), [as_tool(inner, description="Helps.")]
+        ScriptedModel(ai("", tool_call("helper", {"request": "x"}, "o1")), "done"),
+        [as_tool(inner, description="Helps.")],
     )
     result = outer.invoke({"messages": "hi"}, {"recursion_limit": 10})
     assert inner_model.calls < 10

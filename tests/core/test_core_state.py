@@ -35,7 +35,7 @@ class Replaces(AgentState[Any]):
     log: NotRequired[Annotated[str, latest]]
 
 
-def writes(text: str, schema: type, phase: str = "before_model") -> AgentMiddleware[Any, Any, Any]:
+def writes(text: str, schema: type, phase: str = "before_model") -> Any:
     def hook(self: Any, state: Any, runtime: Any) -> Any:
         return {"log": text}
 
@@ -75,7 +75,9 @@ def test_the_caller_settles_a_disagreement_without_a_warning() -> None:
     create_agent(ScriptedModel("done"), middleware=middleware, state_schema=Adds)  # warnings are errors
 
 
-@pytest.mark.parametrize("field", ["exit", "agentkit_tally", "agentkit_handover", "agentkit_position", "agentkit_failure"])
+@pytest.mark.parametrize(
+    "field", ["exit", "agentkit_tally", "agentkit_handover", "agentkit_position", "agentkit_failure"]
+)
 def test_the_loops_own_fields_are_reserved(field: str) -> None:
     schema: Any = type("Mine", (AgentState,), {"__annotations__": {field: str}})
 
@@ -140,9 +142,7 @@ def test_the_loops_own_fields_are_shown_to_nobody(granularity: Any) -> None:
         return "found"
 
     model = ScriptedModel(ai("", tool_call("look")), "done")
-    agent = create_agent(
-        model, [look], middleware=[Looks()], checkpointer=InMemorySaver(), granularity=granularity
-    )
+    agent = create_agent(model, [look], middleware=[Looks()], checkpointer=InMemorySaver(), granularity=granularity)
     for chunk in agent.stream({"messages": "hi"}, thread("t"), stream_mode="values"):
         seen.update(chunk)
     seen.update(agent.get_state(thread("t")).values)

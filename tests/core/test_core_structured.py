@@ -45,13 +45,14 @@ class Pair(TypedDict):
 JSON = {"title": "Thing", "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-def named(name: str, **profile: Any) -> ScriptedModel:
+def named(name: str, **profile: Any) -> Any:
     """A model that goes by a name, and perhaps has a profile."""
 
     class Named(ScriptedModel):
         model_name: str = name
 
-    return Named("x", profile=profile or None)
+    made: Any = Named
+    return made("x", profile=profile or None)
 
 
 # ---- which strategy

@@ -26,7 +26,7 @@ def result(id: str, text: str = "found", name: str = "look") -> ToolMessage:
 
 def test_the_last_turn_is_the_last_answer_and_its_results() -> None:
     answer, one, two = asks("c1", "c2"), result("c1"), result("c2")
-    history = [HUMAN, asks("c0"), result("c0"), answer, one, HumanMessage("and?"), two]
+    history: list[AnyMessage] = [HUMAN, asks("c0"), result("c0"), answer, one, HumanMessage("and?"), two]
     assert last_turn(history) == (answer, [one, two])
 
 
@@ -38,7 +38,7 @@ def test_no_answer_no_turn(history: list[AnyMessage]) -> None:
 
 
 def test_pending_calls_are_those_of_the_last_answer_without_a_result() -> None:
-    history = [HUMAN, asks("old"), asks("c1", "c2", "c3"), result("c2")]
+    history: list[AnyMessage] = [HUMAN, asks("old"), asks("c1", "c2", "c3"), result("c2")]
     assert [call["id"] for call in pending_calls(history)] == ["c1", "c3"]
 
 
@@ -48,7 +48,7 @@ def test_tools_that_stand_for_an_answer_are_never_pending() -> None:
 
 
 def test_a_result_of_an_earlier_answer_does_not_answer_a_reused_id() -> None:
-    history = [asks("c1"), result("c1"), asks("c1")]
+    history: list[AnyMessage] = [asks("c1"), result("c1"), asks("c1")]
     assert [call["id"] for call in pending_calls(history)] == ["c1"]
 
 
@@ -113,7 +113,10 @@ BROKEN: dict[str, list[AnyMessage]] = {
     "one id for two calls, one result": [asks("c1", "c1"), result("c1")],
     "an id reused by a later answer": [asks("c1"), result("c1"), asks("c1")],
     "an unreadable call": [ai("", invalid_call("look", id="i1"))],
-    "an unreadable call without a name": [ai("", invalid_call(None, id="i1"), tool_call("look", {}, "c1")), result("c1")],
+    "an unreadable call without a name": [
+        ai("", invalid_call(None, id="i1"), tool_call("look", {}, "c1")),
+        result("c1"),
+    ],
     "a readable and an unreadable call of one id": [ai("", tool_call("look", {}, "c1"), invalid_call("look", id="c1"))],
     "two unreadable calls of one id": [ai("", invalid_call("look", id="i1"), invalid_call("look", id="i1"))],
     "a call that is only a block": [ai([{"type": "tool_use", "id": "t1", "name": "look", "input": {}}])],
@@ -171,5 +174,5 @@ def test_text_blocks_beside_a_loose_call_stay() -> None:
 
 def test_a_block_that_stands_for_a_listed_call_stays() -> None:
     blocks: list[Any] = [{"type": "tool_use", "id": "c1", "name": "look", "input": {"x": 1}}]
-    history = [ai(blocks, tool_call("look", {"x": 1}, "c1")), result("c1")]
+    history: list[AnyMessage] = [ai(blocks, tool_call("look", {"x": 1}, "c1")), result("c1")]
     assert well_formed(history) == history

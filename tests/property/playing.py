@@ -48,9 +48,7 @@ class Played:
             "seen": [seen for seen, _ in groupby(self.log.seen)],
             "wrapped": sorted(self.log.wrapped),
             "finished": sorted((call, tool, x) for _, call, tool, x in self.log.finished),
-            "requests": [
-                (comparable(r.messages), r.tools, r.tool_choice, r.kwargs) for r in self.requests
-            ],
+            "requests": [(comparable(r.messages), r.tools, r.tool_choice, r.kwargs) for r in self.requests],
             "state": self.state,
         }
 

@@ -17,7 +17,7 @@ from langchain.agents import AgentState
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelResponse, hook_config
 from langchain.agents.structured_output import ToolStrategy
 from langchain.tools import ToolRuntime
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
@@ -163,16 +163,18 @@ def _node_hooks(part: NodePart, log: Log, name: str) -> dict[str, Any]:
         return _node_step(part, log, node, state)
 
     declare = hook_config(can_jump_to=list(part.declared))
-    forms = {part.phase: declare(hook)} if part.declared else {part.phase: hook}
+    forms: dict[str, Any] = {part.phase: declare(hook) if part.declared else hook}
     if part.forms == "both":
-        forms[f"a{part.phase}"] = declare(ahook) if part.declared else ahook  # type: ignore[assignment]
+        forms[f"a{part.phase}"] = declare(ahook) if part.declared else ahook
     return forms
 
 
 # ---- wraps ---------------------------------------------------------------------------------------------------------
 
 Policy: TypeAlias = Generator[Any, Any, Any]
-ModelAct = Literal["pass", "retry", "short", "twice", "edit", "inplace", "command", "reword", "toolless", "answer", "catch"]
+ModelAct = Literal[
+    "pass", "retry", "short", "twice", "edit", "inplace", "command", "reword", "toolless", "answer", "catch"
+]
 ToolAct = Literal["pass", "retry", "short", "args", "command", "catch"]
 
 
@@ -326,14 +328,18 @@ _TOOL_ACTS: dict[ToolAct, Callable[[str, Any], Policy]] = {
 
 def _wraps(hook: str, style: str, policy: Callable[[Any], Policy]) -> dict[str, Any]:
     """A wrap as a user writes it: as a generator, or in its two forms by hand."""
-    if style == "generator":
+    return {hook: _generator(policy)} if style == "generator" else {hook: _sync(policy), f"a{hook}": _async(policy)}
 
-        def generator(self: Any, request: Any) -> Policy:
-            return (yield from policy(request))
 
-        return {hook: generator}
+def _generator(policy: Callable[[Any], Policy]) -> Any:
+    def wrap(self: Any, request: Any) -> Policy:
+        return (yield from policy(request))
 
-    def plain(self: Any, request: Any, handler: Callable[[Any], Any]) -> Any:
+    return wrap
+
+
+def _sync(policy: Callable[[Any], Policy]) -> Any:
+    def wrap(self: Any, request: Any, handler: Callable[[Any], Any]) -> Any:
         steps, result, error = policy(request), None, None
         while True:
             try:
@@ -346,7 +352,11 @@ def _wraps(hook: str, style: str, policy: Callable[[Any], Policy]) -> dict[str, 
             except Planned as failure:
                 error = failure
 
-    async def aplain(self: Any, request: Any, handler: Callable[[Any], Any]) -> Any:
+    return wrap
+
+
+def _async(policy: Callable[[Any], Policy]) -> Any:
+    async def wrap(self: Any, request: Any, handler: Callable[[Any], Any]) -> Any:
         steps, result, error = policy(request), None, None
         while True:
             try:
@@ -359,7 +369,7 @@ def _wraps(hook: str, style: str, policy: Callable[[Any], Policy]) -> dict[str, 
             except Planned as failure:
                 error = failure
 
-    return {hook: plain, f"a{hook}": aplain}
+    return wrap
 
 
 # ---- whole scenarios -----------------------------------------------------------------------------------------------
@@ -402,6 +412,10 @@ class WildReply:
         return _WILD[self.kind](number, calls)
 
 
+def _renamed(calls: list[ToolCall], id_of: Callable[[int], str]) -> list[ToolCall]:
+    return [tool_call(call["name"], call["args"], id_of(i)) for i, call in enumerate(calls)]
+
+
 _BROKEN = '{"x": nonsense}'
 _WILD: dict[str, Callable[[int, list[Any]], Any]] = {
     "text": lambda n, calls: ai(f"answer {n}"),
@@ -411,12 +425,12 @@ _WILD: dict[str, Callable[[int, list[Any]], Any]] = {
     "invalid": lambda n, calls: ai("", invalid_call("ok", _BROKEN, f"i{n}")),
     "unknown": lambda n, calls: ai("", *calls, tool_call("unheard_of", {"x": 1}, f"u{n}")),
     "bad_args": lambda n, calls: ai("", *calls, tool_call("ok", {"x": "seven"}, f"b{n}"), tool_call("ok", {}, f"e{n}")),
-    "same_ids": lambda n, calls: ai("", *({**call, "id": "same"} for call in calls)),
+    "same_ids": lambda n, calls: ai("", *_renamed(calls, lambda i: "same")),
     "nameless": lambda n, calls: ai("", *calls, invalid_call(None, _BROKEN, f"i{n}"), invalid_call("", _BROKEN, None)),
     "no_id": lambda n, calls: ai("", *calls, invalid_call("ok", _BROKEN, None)),
     "at_length": lambda n, calls: ai("cut", *calls, tool_call("ok", {"x": 99}, f"l{n}"), finish_reason="length"),
     "mixed": lambda n, calls: ai("", *calls, invalid_call("ok", _BROKEN, f"i{n}")),
-    "old_id": lambda n, calls: ai("", *({**call, "id": f"c0-{i}"} for i, call in enumerate(calls))),
+    "old_id": lambda n, calls: ai("", *_renamed(calls, lambda i: f"c0-{i}")),
     "structured": lambda n, calls: ai("", *calls, tool_call("Answer", {"value": n}, f"s{n}")),
     "block_only": lambda n, calls: ai(
         [{"type": "text", "text": "hm"}, {"type": "tool_use", "id": f"t{n}", "name": "ok", "input": {"x": 98}}]

@@ -44,9 +44,7 @@ def _middlewares(draw: Any, *, alike: bool) -> tuple[Any, ...]:
 
 _CALL = st.tuples(st.sampled_from(["ok", "note", "direct", "ask"]), st.integers(0, 9))
 # A failure stops its siblings at an unforeseeable moment, so a call that fails comes alone.
-_CALLS = st.one_of(
-    st.lists(_CALL, min_size=1, max_size=3).map(tuple), st.integers(0, 9).map(lambda x: (("crash", x),))
-)
+_CALLS = st.one_of(st.lists(_CALL, min_size=1, max_size=3).map(tuple), st.integers(0, 9).map(lambda x: (("crash", x),)))
 _WILD_CALLS = st.lists(
     st.tuples(st.sampled_from(["ok", "note", "direct", "ask", "refuse"]), st.integers(0, 9)), min_size=1, max_size=3
 ).map(tuple)
@@ -56,17 +54,25 @@ _WILD_KINDS = (
 )  # fmt: skip
 
 
+def _calls(calls: Any) -> Reply:
+    return Reply(calls)
+
+
+def _both(both: Any) -> Reply:
+    return Reply(*both)
+
+
 def _replies(structured: bool, tools: bool) -> st.SearchStrategy[Any]:
     kinds: list[Any] = [st.just(Reply(fails=True))]
     if structured:
         # A plain text is no answer where a structured one is required: agentkit asks again, LangChain returns none.
         kinds.append(st.integers(0, 5).map(lambda value: Reply(structured=value)))
         if tools:
-            kinds.append(st.tuples(_CALLS, st.none() | st.integers(0, 5)).map(lambda both: Reply(*both)))
+            kinds.append(st.tuples(_CALLS, st.none() | st.integers(0, 5)).map(_both))
     else:
         kinds.append(st.just(Reply()))
         if tools:
-            kinds += [_CALLS.map(Reply)] * 3
+            kinds += [_CALLS.map(_calls)] * 3
     return st.one_of(kinds)
 
 

@@ -118,7 +118,7 @@ def _stateless(stack: Stack) -> bool:
     )
 
 
-@settings(max_examples=cases(25))
+@settings(max_examples=cases(15))
 @given(stack=wild_stacks(structured=False).filter(_stateless), granularity=GRANULARITIES, budget=st.integers(1, 4))
 def test_threads_that_share_an_agent_do_not_count_each_other(
     stack: Stack, granularity: Granularity, budget: int
