@@ -5,15 +5,19 @@ AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
+│   ├── InvalidContract
 │   ├── InvalidHook
 │   ├── PlacementConflict
-│   └── ReservedField
+│   ├── ReservedField
+│   └── UnknownStateField
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
 │   ├── UndeclaredJump
 │   ├── MissingHookForm (NotImplementedError, TypeError)
 │   ├── ForgottenPause
 │   └── UnusedDecision
+├── InvalidArguments (ToolException)        told to the model
 ├── MissingStructuredOutput (StructuredOutputError)
+├── ToolTimeout (TimeoutError)              told to the model
 ├── TruncatedReply (ConnectionError)
 └── NestedPause (RuntimeError)
 ```
@@ -21,7 +25,10 @@ AgentkitError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain.agents.structured_output import StructuredOutputError
+from langchain_core.tools import ToolException
 
 __all__ = [
     "AgentkitError",
@@ -31,14 +38,18 @@ __all__ = [
     "DuplicateTool",
     "ForgottenPause",
     "HookError",
+    "InvalidArguments",
+    "InvalidContract",
     "InvalidHook",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
     "PlacementConflict",
     "ReservedField",
+    "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownStateField",
     "UnusedDecision",
 ]
 
@@ -125,6 +136,36 @@ class ReservedField(ConfigurationError):
         """Name the field and the schema that declares it."""
         self.field = field
         super().__init__(f"{schema} declares the state field {field!r}, which agentkit writes itself; rename yours.")
+
+
+class InvalidContract(ConfigurationError):
+    """A tool's contract holds a value that cannot be meant.
+
+    Attributes:
+        field: The field of the contract.
+    """
+
+    def __init__(self, field: str, value: object, allowed: str, tool: str | None = None) -> None:
+        """Name the field, its value, what is allowed, and the tool where it is known."""
+        self.field = field
+        where = f" of tool {tool!r}" if tool else ""
+        super().__init__(f"the contract{where} has {field}={value!r}; allowed: {allowed}.")
+
+
+class UnknownStateField(ConfigurationError):
+    """A tool's contract writes a state field that the agent does not have.
+
+    Attributes:
+        field: The name of the field.
+    """
+
+    def __init__(self, field: str, tool: str) -> None:
+        """Name the field and the tool."""
+        self.field = field
+        super().__init__(
+            f"tool {tool!r} writes the state field {field!r}, which no state schema of the agent declares. "
+            "Declare it in `state_schema` (a TypedDict that extends AgentState), or correct `writes`."
+        )
 
 
 class ConfigurationWarning(UserWarning):
@@ -221,6 +262,44 @@ class MissingStructuredOutput(AgentkitError, StructuredOutputError):
             f"no valid structured answer in {tries} tries: {why}. "
             "Raise `Limits.structured_retries`, simplify the schema, or use another strategy."
         )
+
+
+class InvalidArguments(AgentkitError, ToolException):
+    """A call's arguments do not fit the tool's schema; nothing was executed.
+
+    Attributes:
+        tool: The name of the tool.
+        problems: One line per argument: its name, and what is wrong.
+    """
+
+    def __init__(self, tool: str, problems: Sequence[str], sent: str, takes: str) -> None:
+        """Name the tool and the problems, what was sent and what the tool takes."""
+        self.tool = tool
+        self.problems = tuple(problems)
+        lines = "\n".join(f"- {problem}" for problem in problems)
+        super().__init__(
+            f"Invalid arguments for `{tool}`; nothing was executed.\n{lines}\nYou sent {sent}. It takes {takes}."
+        )
+
+
+class ToolTimeout(AgentkitError, TimeoutError):
+    """An execution of a tool took longer than its contract allows; the model is told.
+
+    Attributes:
+        tool: The name of the tool.
+        seconds: The time that was allowed.
+        outcome_unknown: Whether the call may have taken effect, so that repeating it could do it twice.
+    """
+
+    def __init__(self, tool: str, seconds: float, *, outcome_unknown: bool) -> None:
+        """Name the tool, the time, and whether its effect is in doubt."""
+        self.tool = tool
+        self.seconds = seconds
+        self.outcome_unknown = outcome_unknown
+        doubt = (
+            " Whether it took effect is unknown. Do not repeat this call before you have checked." if outcome_unknown else ""
+        )
+        super().__init__(f"`{tool}` did not answer within {seconds:g} s and was given up.{doubt}")
 
 
 class TruncatedReply(AgentkitError, ConnectionError):

@@ -1,7 +1,8 @@
 """The tools step: one call through its wraps to the tool, and what may not happen to it.
 
-Execution itself is LangGraph's `ToolNode`; here stands what agentkit promises about it: an answered call is never run,
-a tool's own exception reaches the model, and commands to a parent graph take effect when the whole batch is answered.
+Injection and results are LangGraph's `ToolNode`; here stands what agentkit promises about it: an answered call is never
+run, a tool's own exception reaches the model, state fields are filled as contracts say, and commands to a parent graph
+take effect when the whole batch is answered.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from agentkit import executions
 from agentkit._compat import read_state
 from agentkit.chain import Layer, compose
-from agentkit.routing import HAND_OVER
-from agentkit.state import HANDOVER
-from agentkit.transcript import last_turn
+from agentkit.contract import contract_of
+from agentkit.errors import ToolTimeout
+from agentkit.executor import under_contract
+from agentkit.result_fields import fields_of
+from agentkit.routing import HAND_OVER, one_at_a_time
+from agentkit.state import HANDOVER, SEQUENCED
+from agentkit.transcript import SYNTHETIC, last_turn
 
 __all__ = ["ToolsStep", "tool_layer", "tool_node"]
 
@@ -54,22 +60,30 @@ def tool_node(tools: Sequence[Any], sync_layers: Sequence[Layer], async_layers: 
     return ToolNode(
         tools,
         handle_tool_errors=_told_to_model,
-        wrap_tool_call=partial(_wrapped, sync_layers) if sync_layers else None,
-        awrap_tool_call=partial(_awrapped, async_layers) if async_layers else None,
+        wrap_tool_call=partial(_wrapped, sync_layers),
+        awrap_tool_call=partial(_awrapped, async_layers),
     )
 
 
 def _wrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any]) -> Any:
-    return compose(layers, execute, is_async=False)(request)
+    def core(inner: Any) -> Any:
+        return execute(under_contract(inner))
+
+    with executions.ledger():
+        return compose(layers, core, is_async=False)(request)
 
 
 async def _awrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any]) -> Any:
-    return await compose(layers, execute, is_async=True)(request)
+    async def core(inner: Any) -> Any:
+        return await execute(under_contract(inner))
+
+    with executions.ledger():
+        return await compose(layers, core, is_async=True)(request)
 
 
 def _told_to_model(error: ToolException) -> str:
-    """What a tool reports as its own failure, bad arguments among them, is for the model; anything else is a bug."""
-    if not isinstance(error, ToolException):  # ToolNode asks for every error that leaves a wrap
+    """What a tool reports as its own failure, bad arguments and a time-out among them; anything else is a bug."""
+    if not isinstance(error, ToolException | ToolTimeout):  # ToolNode asks for every error that leaves the wraps
         raise error
     return getattr(error, "message", None) or str(error) or type(error).__name__
 
@@ -81,6 +95,8 @@ class ToolsStep:
     node: ToolNode
     visible: Collection[str]
     """Fields that tools may see."""
+    sequential: Collection[str] = frozenset()
+    """Names of the tools whose calls run one after the other."""
 
     @property
     def tools_by_name(self) -> Mapping[str, BaseTool]:
@@ -96,18 +112,18 @@ class ToolsStep:
             config: The step's config.
         """
         state = read_state(config, (*self.visible, HANDOVER))
-        calls = _runnable(given, state)
+        calls = self._runnable(given, state)
         if calls == [HAND_OVER]:
             return _leave(state)
-        return _collected(self.node.invoke(self._input(calls, state), config), calls, state) if calls else None
+        return self._update(self.node.invoke(self._input(calls, state), config), calls, state) if calls else None
 
     async def arun(self, given: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """Run calls, async; see `run`."""
         state = read_state(config, (*self.visible, HANDOVER))
-        calls = _runnable(given, state)
+        calls = self._runnable(given, state)
         if calls == [HAND_OVER]:
             return _leave(state)
-        return _collected(await self.node.ainvoke(self._input(calls, state), config), calls, state) if calls else None
+        return self._update(await self.node.ainvoke(self._input(calls, state), config), calls, state) if calls else None
 
     def _input(self, calls: list[ToolCall], state: dict[str, Any]) -> Any:
         """One call goes with the state that its tool may see; several only come by a `goto`."""
@@ -116,13 +132,53 @@ class ToolsStep:
         shown = {key: value for key, value in state.items() if key != HANDOVER}
         return ToolCallWithContext(__type="tool_call_with_context", tool_call=calls[0], state=shown)
 
+    def _runnable(self, given: Any, state: State) -> list[ToolCall]:
+        """The calls to run: what was dispatched, or every call of the last answer, without those that have a result."""
+        ai, results = last_turn(state["messages"])
+        calls = given if isinstance(given, list) else (ai.tool_calls if ai else [])
+        answered = {result.tool_call_id for result in results}
+        open_calls = [call for call in calls if call["id"] not in answered or call == HAND_OVER]
+        return one_at_a_time(open_calls, self.sequential)
 
-def _runnable(given: Any, state: State) -> list[ToolCall]:
-    """The calls to run: what was dispatched, or every call of the last answer, without those that have a result."""
-    ai, results = last_turn(state["messages"])
-    calls = given if isinstance(given, list) else (ai.tool_calls if ai else [])
-    answered = {result.tool_call_id for result in results}
-    return [call for call in calls if call["id"] not in answered or call == HAND_OVER]
+    def _update(self, outputs: Any, calls: Sequence[ToolCall], state: State) -> Any:
+        """What the calls returned, with the state fields that their tools fill."""
+        written = [
+            fields
+            for call in calls
+            if (writes := contract_of(self.tools_by_name.get(call["name"])).writes)
+            for message in _answers_of(call, outputs)
+            if (fields := fields_of(message, writes))
+        ]
+        outputs = _collected(outputs, calls, state)
+        if sequenced := self._sequenced(calls, state):
+            answers = [] if _answers_of(sequenced, outputs) else [_no_answer(sequenced)]
+            written.append({SEQUENCED: sequenced["id"], **({"messages": answers} if answers else {})})
+        if not written:
+            return outputs
+        if isinstance(outputs, dict) and len(written) == 1 and "messages" not in written[0]:
+            return {**outputs, **written[0]}
+        return [*(outputs if isinstance(outputs, list) else [outputs]), *(Command(update=update) for update in written)]
+
+    def _sequenced(self, calls: Sequence[ToolCall], state: State) -> ToolCall | None:
+        """The call that others of its batch may wait for."""
+        ai, _ = last_turn(state["messages"])
+        if ai is None or len(ai.tool_calls) == 1:
+            return None
+        return next((call for call in calls if call["name"] in self.sequential), None)
+
+
+def _answers_of(call: ToolCall, outputs: Any) -> list[ToolMessage]:
+    """The results of a call among what was returned."""
+    found: list[Any] = []
+    for output in outputs if isinstance(outputs, list) else [outputs]:
+        found.extend(_messages(output) if isinstance(output, Command) else output.get("messages", ()))
+    return [m for m in found if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
+
+
+def _no_answer(call: ToolCall) -> ToolMessage:
+    """Stands for the result of a call that gave none, so that the calls which wait for it go on."""
+    text = f"`{call['name']}` gave no result."
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], additional_kwargs={SYNTHETIC: True})
 
 
 def _collected(outputs: Any, calls: Sequence[ToolCall], state: State) -> Any:
