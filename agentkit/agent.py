@@ -201,9 +201,7 @@ def _refuse_unknown_fields(tools: Mapping[str, BaseTool], fields: Collection[str
                 raise UnknownStateField(field, name)
 
 
-def _steps(
-    stops: Plan, hooks: Table, model: ModelStep, tools: ToolsStep | None, breakpoints: bool
-) -> dict[str, Step]:
+def _steps(stops: Plan, hooks: Table, model: ModelStep, tools: ToolsStep | None, breakpoints: bool) -> dict[str, Step]:
     """What is done at each stop, in the order in which LangChain adds its nodes."""
     steps: dict[str, Step] = {MODEL: model}
     if tools is not None:

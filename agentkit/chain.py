@@ -188,10 +188,10 @@ class _Driver(Generic[RequestT, ResultT]):
 def _served(request: Any, call: Callable[[Any], Any]) -> Any:
     if not isinstance(request, Sleep):
         return call(request)
-    return clock.sleep(request.seconds)  # type: ignore[func-returns-value]  # None is what the policy is sent
+    return clock.sleep(request.seconds)
 
 
 async def _aserved(request: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
     if not isinstance(request, Sleep):
         return await call(request)
-    return await clock.asleep(request.seconds)  # type: ignore[func-returns-value]
+    return await clock.asleep(request.seconds)

@@ -5,7 +5,7 @@ A tool without one promises nothing, and is treated with the most care: not repe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 from uuid import NAMESPACE_URL, uuid5
@@ -61,7 +61,7 @@ class Contract:
         Raises:
             InvalidContract: If one is.
         """
-        for name, fits, allowed in _RULES:
+        for name, (fits, allowed) in _RULES.items():
             value = getattr(self, name)
             if not fits(value):
                 raise InvalidContract(name, value, allowed)
@@ -89,15 +89,15 @@ def _is_text_map(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(text, str) and text for pair in value.items() for text in pair)
 
 
-_RULES: Final = (
-    ("effect", lambda value: value in (None, *get_args(Effect)), "'read', 'write' or None"),
-    ("idempotent", lambda value: isinstance(value, bool), "True or False"),
-    ("timeout", _is_positive, "a number of seconds above 0, or None"),
-    ("max_concurrency", lambda value: _is_positive(value) and not isinstance(value, float), "a whole number above 0"),
-    ("sequential", lambda value: isinstance(value, bool), "True or False"),
-    ("writes", _is_text_map, "a mapping from state fields to keys of the result, both texts"),
-    ("risk", lambda value: value is None or isinstance(value, str), "a text, or None"),
-)
+_RULES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "effect": (lambda value: value in (None, *get_args(Effect)), "'read', 'write' or None"),
+    "idempotent": (lambda value: isinstance(value, bool), "True or False"),
+    "timeout": (_is_positive, "a number of seconds above 0, or None"),
+    "max_concurrency": (lambda v: _is_positive(v) and not isinstance(v, float), "a whole number above 0, or None"),
+    "sequential": (lambda value: isinstance(value, bool), "True or False"),
+    "writes": (_is_text_map, "a mapping from state fields to keys of the result, both texts"),
+    "risk": (lambda value: value is None or isinstance(value, str), "a text, or None"),
+}
 _NOTHING: Final = Contract()
 _NAMES: Final = frozenset(f.name for f in fields(Contract))
 

@@ -296,9 +296,8 @@ class ToolTimeout(AgentkitError, TimeoutError):
         self.tool = tool
         self.seconds = seconds
         self.outcome_unknown = outcome_unknown
-        doubt = (
-            " Whether it took effect is unknown. Do not repeat this call before you have checked." if outcome_unknown else ""
-        )
+        warning = " Whether it took effect is unknown. Do not repeat this call before you have checked."
+        doubt = warning if outcome_unknown else ""
         super().__init__(f"`{tool}` did not answer within {seconds:g} s and was given up.{doubt}")
 
 

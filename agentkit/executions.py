@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["abandon", "abandoned", "executed", "ledger", "note"]
+__all__ = ["abandon", "abandoned", "executed", "ledger", "note", "settle"]
 
 
 class _Ledger:
@@ -43,6 +43,12 @@ def executed(key: Hashable) -> int:
     """How often it has been executed in this ledger; 0 where there is none."""
     kept = _current.get()
     return kept.executed.get(key, 0) if kept is not None else 0
+
+
+def settle(key: Hashable) -> None:
+    """Note that it succeeded: what comes now is another matter."""
+    if (kept := _current.get()) is not None:
+        kept.executed.pop(key, None)
 
 
 def abandon(request: Any, error: Exception) -> None:

@@ -125,7 +125,8 @@ class Execution:
 
     def _schema_title(self) -> str:
         schema = self._tool.get_input_schema()
-        return schema.model_config.get("title") or schema.__name__
+        config: dict[str, Any] = getattr(schema, "model_config", {})
+        return config.get("title") or schema.__name__
 
     # ---- the three ways to run
 
@@ -176,7 +177,7 @@ class Execution:
         """Start a thread of its own: one that never ends blocks neither a pool nor the end of the process."""
         future: Future[Any] = Future()
         if self._terms.slots is not None:
-            future.add_done_callback(lambda _: self._terms.slots and self._terms.slots.release())
+            future.add_done_callback(partial(_released, self._terms.slots))
         future.set_running_or_notify_cancel()
         Thread(target=_fulfil, args=(future, partial(copy_context().run, call)), daemon=True).start()
         return future
@@ -193,6 +194,10 @@ class Execution:
         contract = self._terms.contract
         assert contract.timeout is not None
         return ToolTimeout(self._tool.name, contract.timeout, outcome_unknown=not contract.repeatable)
+
+
+def _released(slots: Slots, future: Future[Any]) -> None:
+    slots.release()
 
 
 def _fulfil(future: Future[Any], call: Callable[[], Any]) -> None:

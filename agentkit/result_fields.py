@@ -33,13 +33,10 @@ def fields_of(message: ToolMessage, writes: Mapping[str, str]) -> dict[str, Any]
     results = list(_results(message))
     found = {field: _first(results, key) for field, key in writes.items()}
     for field in [field for field, value in found.items() if value is _ABSENT]:
-        _LOG.warning("the result of %s has no %r, so the state field %r is not written", *_named(message, writes, field))
+        text = "the result of tool %r has no %r, so the state field %r is not written"
+        _LOG.warning(text, message.name, writes[field], field)
         del found[field]
     return found
-
-
-def _named(message: ToolMessage, writes: Mapping[str, str], field: str) -> tuple[str, str, str]:
-    return f"tool {message.name!r}", writes[field], field
 
 
 def _results(message: ToolMessage) -> Iterator[Any]:

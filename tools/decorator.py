@@ -78,7 +78,7 @@ def tool(
 
     def make(function: Callable[..., Any]) -> BaseTool:
         named = (name,) if isinstance(name, str) else ()
-        made: BaseTool = langchain_tool(*named, **langchain)(function)  # type: ignore[call-overload]
+        made: BaseTool = langchain_tool(*named, **langchain)(function)
         return _carrying(made, contract)
 
     return make(name) if callable(name) else make
