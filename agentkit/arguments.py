@@ -96,7 +96,7 @@ def _described(tool: BaseTool) -> str:
         schema = tool.tool_call_schema
     except (TypeError, ValueError, NotImplementedError):  # a type that JSON schema cannot say
         return "other arguments"
-    plain = schema if isinstance(schema, dict) else schema.model_json_schema()
+    plain: dict[str, Any] = schema if isinstance(schema, dict) else getattr(schema, "model_json_schema", dict)()
     required = plain.get("required", ())
     shown = [
         f"{name} ({_typed(rule)}{'' if name in required else ', optional'})"

@@ -83,7 +83,7 @@ def converse(
         tries[fault] = tries.get(fault, 0) + 1
         if tries[fault] >= again.limit:
             return again.give_up(tries[fault])
-        attempt = Attempt([*sent, *again.added], again.with_tools)
+        attempt = Attempt(well_formed([*sent, *again.added]), again.with_tools)
 
 
 def _unreadable(error: ValueError, limits: Limits) -> tuple[str, _Again]:

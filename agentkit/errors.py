@@ -278,7 +278,8 @@ class InvalidArguments(AgentkitError, ToolException):
         self.problems = tuple(problems)
         lines = "\n".join(f"- {problem}" for problem in problems)
         super().__init__(
-            f"Invalid arguments for `{tool}`; nothing was executed.\n{lines}\nYou sent {sent}. It takes {takes}."
+            f"The call of `{tool}` was not executed: its arguments were refused with error:\n{lines}\n"
+            f"You sent {sent}. It takes {takes}."
         )
 
 

@@ -106,7 +106,7 @@ class ModelRetry(Middleware):
         """Count anew: a user turn begins."""
         return {"model_retries": None}
 
-    def wrap_model_call(self, request: ModelRequest[Any]) -> Generator[Any, Any, Any]:  # type: ignore[override]
+    def wrap_model_call(self, request: ModelRequest[Any]) -> Generator[Any, Any, Any]:
         """Ask each model in turn until one answers."""
         spent, left = 0, self._left(request.state)
         candidates = list(self._candidates(request))

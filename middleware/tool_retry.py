@@ -83,7 +83,7 @@ class ToolRetry(Middleware):
         """Count anew: a user turn begins."""
         return {"tool_retries": None}
 
-    def wrap_tool_call(self, request: ToolCallRequest) -> Generator[Any, Any, Any]:  # type: ignore[override]
+    def wrap_tool_call(self, request: ToolCallRequest) -> Generator[Any, Any, Any]:
         """Call, and call again while that is harmless and may help."""
         contract = contract_of(request.tool)
         call = request.tool_call
