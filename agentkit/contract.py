@@ -17,12 +17,22 @@ from pydantic import BaseModel
 from agentkit.errors import InvalidContract
 from agentkit.transcript import last_turn
 
-__all__ = ["CONTRACT", "Contract", "Effect", "IdempotencyKey", "contract_of", "idempotency_key", "key_parameter"]
+__all__ = [
+    "CONTRACT",
+    "Contract",
+    "Effect",
+    "IdempotencyKey",
+    "OnError",
+    "contract_of",
+    "idempotency_key",
+    "key_parameter",
+]
 
 CONTRACT: Final = "agentkit"
 """The key in a tool's metadata under which its contract stands."""
 
 Effect = Literal["read", "write"]
+OnError = Literal["raise", "tell"]
 _KEYS: Final = uuid5(NAMESPACE_URL, "agentkit:idempotency-key")
 _SEPARATOR: Final = "\x1f"
 
@@ -52,6 +62,9 @@ class Contract:
     writes: Mapping[str, str] = field(default_factory=dict)
     """State fields filled from the result, by key of the result: `{"order_id": "id"}`; a dot goes deeper
     (`"customer.id"`), `"."` alone is the whole result."""
+    on_error: OnError = "raise"
+    """What becomes of an exception of the tool that is no `ToolException`: `"raise"` ends the run with it, `"tell"`
+    makes it an error result for the model. Pauses, cancellations and what a middleware raises are never told."""
     risk: str | None = None
     """A free label, for policies that ask before a call."""
 
@@ -74,11 +87,8 @@ class Contract:
     def record(self) -> dict[str, Any]:
         """What differs from the defaults, as plain data."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {
-            name: dict(value) if name == "writes" else value
-            for name, value in plain.items()
-            if value not in (None, False, {})
-        }
+        plain["writes"] = dict(self.writes)
+        return {name: value for name, value in plain.items() if value != getattr(_NOTHING, name)}
 
 
 def _is_positive(value: Any) -> bool:
@@ -96,6 +106,7 @@ _RULES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "max_concurrency": (lambda v: _is_positive(v) and not isinstance(v, float), "a whole number above 0, or None"),
     "sequential": (lambda value: isinstance(value, bool), "True or False"),
     "writes": (_is_text_map, "a mapping from state fields to keys of the result, both texts"),
+    "on_error": (lambda value: value in get_args(OnError), "'raise' or 'tell'"),
     "risk": (lambda value: value is None or isinstance(value, str), "a text, or None"),
 }
 _NOTHING: Final = Contract()

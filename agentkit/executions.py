@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["abandon", "abandoned", "executed", "ledger", "note", "settle"]
+__all__ = ["abandon", "abandoned", "executed", "is_told", "ledger", "note", "settle", "tell"]
 
 
 class _Ledger:
     def __init__(self) -> None:
         self.executed: dict[Hashable, int] = {}
         self.abandoned: list[tuple[Any, Exception]] = []
+        self.told: list[Exception] = []
 
 
 _current: ContextVar[_Ledger | None] = ContextVar("agentkit_executions", default=None)
@@ -62,3 +63,15 @@ def abandoned(request: Any) -> Exception | None:
     kept = _current.get()
     found = kept.abandoned if kept is not None else ()
     return next((error for given, error in found if given is request), None)
+
+
+def tell(error: Exception) -> None:
+    """Note that this exception of a tool is for the model, if no wrap handles it."""
+    if (kept := _current.get()) is not None:
+        kept.told.append(error)
+
+
+def is_told(error: Exception) -> bool:
+    """Whether an exception is one that a tool wants told to the model."""
+    kept = _current.get()
+    return kept is not None and any(error is one for one in kept.told)

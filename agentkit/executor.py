@@ -19,7 +19,7 @@ from weakref import finalize
 from langchain.agents.middleware import ToolCallRequest
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, Tool
-from langgraph.errors import is_invalid_resume
+from langgraph.errors import GraphBubbleUp, is_invalid_resume
 from pydantic import ValidationError
 
 from agentkit import executions
@@ -90,7 +90,7 @@ class Execution:
         call = self._prepared(input)
         try:
             return self._run(partial(self._tool.invoke, call, config, **kwargs))
-        except ValidationError as error:
+        except Exception as error:
             if (told := self._explained(error)) is not None:
                 raise told from error
             raise
@@ -103,7 +103,7 @@ class Execution:
             if terms.awaits or not (terms.slots or terms.contract.timeout):
                 return await self._arun(partial(self._tool.ainvoke, call, config, **kwargs))
             return await self._athread(partial(self._tool.invoke, call, config, **kwargs))
-        except ValidationError as error:
+        except Exception as error:
             if (told := self._explained(error)) is not None:
                 raise told from error
             raise
@@ -117,11 +117,15 @@ class Execution:
             return input
         return {**input, "args": {**input["args"], self._terms.key: idempotency_key(self._request)}}
 
-    def _explained(self, error: ValidationError) -> Exception | None:
+    def _explained(self, error: Exception) -> Exception | None:
         """What to say of arguments that the schema refused; None for any other error."""
-        if is_invalid_resume(error) or error.title != self._schema_title():
+        if isinstance(error, GraphBubbleUp) or is_invalid_resume(error):
             return None
-        return explain(self._tool, self._request.tool_call["args"], error)
+        if isinstance(error, ValidationError) and error.title == self._schema_title():
+            return explain(self._tool, self._request.tool_call["args"], error)
+        if self._terms.contract.on_error == "tell":
+            executions.tell(error)
+        return None
 
     def _schema_title(self) -> str:
         schema = self._tool.get_input_schema()
@@ -161,15 +165,17 @@ class Execution:
         """A sync tool in an async run: its thread cannot be stopped, so the slot is its own until it is done."""
         if self._terms.slots is not None:
             await self._terms.slots.atake()
-        future = asyncio.wrap_future(self._in_thread(call))
+        thread = self._in_thread(call)
+        over = asyncio.wrap_future(thread)
         try:
-            done, _ = await asyncio.wait({future}, timeout=self._terms.contract.timeout)
+            await asyncio.wait({over}, timeout=self._terms.contract.timeout)
         finally:
-            if not future.done():
-                future.cancel()  # nobody waits for it any more
-        if not done:
+            if not over.done():
+                over.cancel()  # nobody waits for it any more
+        if over.cancelled():
             raise self._timed_out()
-        return future.result()
+        over.exception()  # seen; the thread's own is raised, of which asyncio makes a copy
+        return thread.result()
 
     # ---- threads that may be given up
 
@@ -186,8 +192,8 @@ class Execution:
         try:
             return future.result(timeout)
         except TimeoutError:
-            if future.done():  # the tool's own
-                raise
+            if future.done():  # at the last moment, or the tool's own error
+                return future.result()
             raise self._timed_out() from None
 
     def _timed_out(self) -> ToolTimeout:

@@ -71,7 +71,12 @@ def _wrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any
         return execute(under_contract(inner))
 
     with executions.ledger():
-        return compose(layers, core, is_async=False)(request)
+        try:
+            return compose(layers, core, is_async=False)(request)
+        except Exception as error:
+            if executions.is_told(error):
+                return _error_result(request, error)
+            raise
 
 
 async def _awrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any]) -> Any:
@@ -79,7 +84,18 @@ async def _awrapped(layers: Sequence[Layer], request: Any, execute: Callable[[An
         return await execute(under_contract(inner))
 
     with executions.ledger():
-        return await compose(layers, core, is_async=True)(request)
+        try:
+            return await compose(layers, core, is_async=True)(request)
+        except Exception as error:
+            if executions.is_told(error):
+                return _error_result(request, error)
+            raise
+
+
+def _error_result(request: Any, error: Exception) -> ToolMessage:
+    call = request.tool_call
+    text = str(error) if isinstance(error, ToolTimeout) else f"`{call['name']}` failed: {type(error).__name__}: {error}"
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
 
 
 def _told_to_model(error: ToolException) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as langchain_tool
 
-from agentkit.contract import CONTRACT, Contract, Effect, contract_of
+from agentkit.contract import CONTRACT, Contract, Effect, OnError, contract_of
 
 __all__ = ["tool", "with_contract"]
 
@@ -31,6 +31,7 @@ def tool(
     max_concurrency: int | None = None,
     sequential: bool = False,
     writes: Mapping[str, str] | None = None,
+    on_error: OnError = "raise",
     risk: str | None = None,
     **langchain: Any,
 ) -> Callable[[Callable[..., Any]], BaseTool]: ...
@@ -46,6 +47,7 @@ def tool(
     max_concurrency: int | None = None,
     sequential: bool = False,
     writes: Mapping[str, str] | None = None,
+    on_error: OnError = "raise",
     risk: str | None = None,
     **langchain: Any,
 ) -> BaseTool | Callable[[Callable[..., Any]], BaseTool]:
@@ -60,6 +62,8 @@ def tool(
         max_concurrency: Simultaneous executions of this tool in the process. Default: no limit.
         sequential: Calls of one answer to sequential tools run one after the other, in the model's order. Default: no.
         writes: State fields filled from the result, by key of the result. Default: none.
+        on_error: `"tell"` makes any exception of the tool an error result; `"raise"` ends the run with those that are
+            no `ToolException`. Default: `"raise"`.
         risk: A free label, for policies that ask before a call. Default: none.
         langchain: What LangChain's decorator takes, e.g. `description`, `args_schema`, `return_direct`.
 
@@ -73,6 +77,7 @@ def tool(
         max_concurrency=max_concurrency,
         sequential=sequential,
         writes=writes or {},
+        on_error=on_error,
         risk=risk,
     )
 

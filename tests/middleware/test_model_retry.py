@@ -106,7 +106,7 @@ def test_what_remains_can_end_the_run_with_a_message(entry: EntryPoint, clock: A
 
 
 def test_a_stream_cut_short_is_not_asked_for_more_often_than_allowed(clock: Any) -> None:
-    chunk = AIMessageChunk("half an ans", response_metadata={"model_provider": "openai"})
+    chunk = AIMessageChunk(content="half an ans", response_metadata={"model_provider": "openai"})
     cut: list[Any] = [chunk, ConnectionError("peer closed")]
     model = ScriptedModel(cut, cut, "whole")
     ended = run(create_agent(model, middleware=[ModelRetry()]), "hi", entry="stream")
@@ -147,7 +147,7 @@ def test_a_bug_is_not_passed_over(clock: Any) -> None:
 
 
 def test_settings_that_a_fallback_does_not_know_are_dropped(entry: EntryPoint, clock: Any) -> None:
-    first, second = failing(HttpError(404)), Picky("second")
+    first, second = failing(HttpError(404)), Picky(steps=["second"])
     settings = Settings(reasoning_effort="high", temperature=0.2, model="first-model")
     ended = run(
         create_agent(first, middleware=[settings, ModelRetry(fallbacks=[second])]), "hi", entry=entry, catch=True
