@@ -8,7 +8,7 @@ JOBS   ?= 2
 SHARED ?= ../shared
 
 BIN  := $(VENV)/bin
-PIP  := $(BIN)/python -m pip --disable-pip-version-check install -q
+PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
@@ -46,7 +46,7 @@ test: check  ## lint, types, import layers and all tests with coverage
 
 # ---- what a contributor runs ---------------------------------------------------------------------------------------
 
-check: $(BIN)/.with-test  ## lint, formatting, types and import layers only
+check: $(BIN)/.with-dev  ## lint, formatting, types and import layers only
 	$(SAY) 'ruff check'
 	@$(BIN)/ruff check .
 	$(SAY) 'ruff format'
@@ -56,38 +56,40 @@ check: $(BIN)/.with-test  ## lint, formatting, types and import layers only
 	$(SAY) 'import layers'
 	@$(BIN)/lint-imports --no-logo
 
-format: $(BIN)/.with-test  ## sort imports and format the code
+format: $(BIN)/.with-dev  ## sort imports and format the code
 	@$(BIN)/ruff check --fix-only --select I .
 	@$(BIN)/ruff format .
 
-quick: $(BIN)/.with-test  ## tests alone, without coverage: make quick ARGS="tests/core -k jump"
+quick: $(BIN)/.with-dev  ## tests alone, without coverage: make quick ARGS="tests/core -k jump"
 	@$(BIN)/python -m pytest -q $(ARGS)
 
-bench: $(BIN)/.with-test  ## measure agentkit's own time per build, turn and hook
+bench: $(BIN)/.with-dev  ## measure agentkit's own time per build, turn and hook
 	@$(BIN)/python -m tests.bench.bench_loop $(ARGS)
 
-docs: $(BIN)/.with-docs  ## build the documentation into site/; a broken link fails
+docs serve: export NO_MKDOCS_2_WARNING = 1  # an advertisement, not a warning
+
+docs: $(BIN)/.with-dev  ## build the documentation into site/; a broken link fails
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo 'open site/index.html'
 
-serve: $(BIN)/.with-docs  ## show the documentation at http://127.0.0.1:8000 while you write
+serve: $(BIN)/.with-dev  ## show the documentation at http://127.0.0.1:8000 while you write
 	@$(BIN)/mkdocs serve
 
 test-lowest:  ## the tests with the oldest dependencies that pyproject.toml claims, in .venv-lowest
 	@$(PYTHON) scripts/lowest.py > .lowest.txt
 	@test -e $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
 	$(SAY) 'installing the oldest dependencies into $(VENV)-lowest'
-	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -q -e '.[test]' -c .lowest.txt
+	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -qq -e '.[test]' -c .lowest.txt
 	$(SAY) 'pytest with the oldest dependencies'
 	@$(VENV)-lowest/bin/python -m pytest -q -n $(JOBS) $(ARGS)
 
 # Both install or import agentkit from the current folder; a stale build/ would bring deleted modules back.
-peer: $(BIN)/.with-test  ## LangChain's own agent tests against agentkit (needs ../shared)
+peer: $(BIN)/.with-dev  ## LangChain's own agent tests against agentkit (needs ../shared)
 	@if test -e $(SHARED)/peer_suite/peer_suite.sh; \
 	then rm -rf build && bash $(SHARED)/peer_suite/peer_suite.sh; \
 	else echo 'peer suite: $(SHARED)/peer_suite is not here; set SHARED=folder'; fi
 
-probes: $(BIN)/.with-test  ## what users of agent frameworks reported, asked of agentkit (needs ../shared)
+probes: $(BIN)/.with-dev  ## what users of agent frameworks reported, asked of agentkit (needs ../shared)
 	@if test -e $(SHARED)/probes/run.py; \
 	then $(BIN)/python $(SHARED)/probes/run.py $(ARGS); \
 	else echo 'probes: $(SHARED)/probes is not here; set SHARED=folder'; fi

@@ -19,6 +19,7 @@ AgentkitError
 ├── MissingStructuredOutput (StructuredOutputError)
 ├── ToolTimeout (TimeoutError)              told to the model
 ├── TruncatedReply (ConnectionError)
+├── UnreadableReply (ValueError)
 └── NestedPause (RuntimeError)
 ```
 """
@@ -50,6 +51,7 @@ __all__ = [
     "TruncatedReply",
     "UndeclaredJump",
     "UnknownStateField",
+    "UnreadableReply",
     "UnusedDecision",
 ]
 
@@ -315,6 +317,22 @@ class TruncatedReply(AgentkitError, ConnectionError):
         super().__init__(
             f"the model's reply broke off before its finish reason, {tries} times in a row. Nothing of it was used. "
             "Check the connection to the provider, or retry the run."
+        )
+
+
+class UnreadableReply(AgentkitError, ValueError):
+    """The model's replies could not be turned into a message, each time it was asked.
+
+    Attributes:
+        tries: How often the model was called.
+    """
+
+    def __init__(self, tries: int, why: str) -> None:
+        """Say how often it was tried and what was wrong with the last reply."""
+        self.tries = tries
+        super().__init__(
+            f"the model's reply could not be read, {tries} times in a row: {why}. Nothing of it was used. "
+            "Check the tools' schemas, or use a model that follows them."
         )
 
 

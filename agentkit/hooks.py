@@ -131,7 +131,9 @@ def _refuse_unworkable(
 ) -> None:
     if inspect.iscoroutinefunction(sync):
         raise InvalidHook(name, phase, f"is an async function; name it `a{phase}`.")
-    if asynchronous is not None and not inspect.iscoroutinefunction(asynchronous) and inspect.isfunction(asynchronous):
+    function = getattr(asynchronous, "__func__", None)
+    forms = (function, inspect.unwrap(function)) if inspect.isfunction(function) else ()
+    if forms and not any(map(inspect.iscoroutinefunction, forms)):
         raise InvalidHook(name, f"a{phase}", "is not an async function; write `async def`.")
     if inspect.isgeneratorfunction(sync):
         raise InvalidHook(name, phase, "is a generator; only wraps of `agentkit.Middleware` may be written as one.")

@@ -55,8 +55,8 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
     ```
 
     To wait, `yield Sleep(seconds)`: in async code no thread is held. Interrupts never reach a generator: it is closed
-    instead. Node hooks (`before_model`, ...) are plain functions. It
-    works under LangChain's own factory too; `placement` and `around_run` are then ignored.
+    instead. Node hooks (`before_model`, ...) are plain functions. It works under LangChain's own factory too;
+    `placement` and `around_run` are then ignored.
     """
 
     model_placement: Placement = Placement()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
 
-import pytest
 from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
@@ -20,6 +19,11 @@ from agentkit.testing.messages import ai, tool_call
 from agentkit.testing.model import Request
 from agentkit.testing.pairing import assert_paired
 from agentkit.testing.running import EntryPoint, comparable
+
+try:
+    import pytest
+except ImportError as missing:
+    raise ImportError("MiddlewareContract is a suite of pytest checks: pip install pytest") from missing
 
 __all__ = ["MiddlewareContract"]
 
