@@ -14,14 +14,15 @@ from typing import Any, Final, TypeAlias
 from langchain_core.exceptions import ModelError
 
 from agentkit import clock
+from agentkit.errors import UnreadableReply
 
 __all__ = ["RetryOn", "is_transient", "matches", "retry_after", "status_of"]
 
 RetryOn: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
 """Which errors are retried: exception types, or a function that says so."""
 
-# TruncatedReply and ToolTimeout are a ConnectionError and a TimeoutError; JSONDecodeError is a corrupt chunk.
-_TYPES: Final = (TimeoutError, ConnectionError, JSONDecodeError)
+# A corrupt chunk is a JSONDecodeError; TruncatedReply and ToolTimeout are a ConnectionError and a TimeoutError.
+_TYPES: Final = (TimeoutError, ConnectionError, JSONDecodeError, UnreadableReply)
 _CLASSES: Final = frozenset(
     {
         ("aiohttp", "ClientConnectionError"),

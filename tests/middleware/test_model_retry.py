@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from tenacity import wait_fixed
 
 from agentkit import Middleware, create_agent, exit_of
+from agentkit.errors import TruncatedReply, UnreadableReply
 from agentkit.middleware import Fallback, ModelRetry
 from agentkit.testing import ENTRY_POINTS, EntryPoint, MiddlewareContract, Request, ScriptedModel, run
 
@@ -68,7 +69,6 @@ def entry(request: pytest.FixtureRequest) -> EntryPoint:
         HttpError(529),
         ModelRateLimitError("slow down"),
         ModelAPIError("oops"),
-        json.JSONDecodeError("cut", "{", 1),
     ],
     ids=repr,
 )
@@ -111,13 +111,20 @@ def test_a_stream_cut_short_is_not_asked_for_more_often_than_allowed(clock: Any)
     model = ScriptedModel(cut, cut, "whole")
     ended = run(create_agent(model, middleware=[ModelRetry()]), "hi", entry="stream")
     assert ended.text == "whole" and model.calls == 3
-    # the loop itself asks again for a reply without its end, three times in all: no retry comes on top
-    model = ScriptedModel([chunk], repeat=True)
-    run(create_agent(model, middleware=[ModelRetry()]), "hi", catch=True)
-    assert model.calls == 3
-    model = ScriptedModel([chunk], repeat=True)
-    ended = run(create_agent(model, middleware=[ModelRetry(fallbacks=[ScriptedModel("other")])]), "hi")
-    assert ended.text == "other" and model.calls == 3
+
+
+@pytest.mark.parametrize("broken", ["cut off", "corrupt"])
+def test_tries_of_the_loop_itself_count_and_no_retry_comes_on_top(entry: EntryPoint, broken: str, clock: Any) -> None:
+    half = AIMessageChunk(content="half an ans", response_metadata={"model_provider": "openai"})
+    step: Any = [half] if broken == "cut off" else json.JSONDecodeError("cut", "{", 1)
+    model = ScriptedModel(step, repeat=True)
+    error = run(create_agent(model, middleware=[ModelRetry()]), "hi", entry=entry, catch=True).error
+    assert isinstance(error, TruncatedReply | UnreadableReply) and model.calls == 3
+    model = ScriptedModel(step, repeat=True)
+    agent = create_agent(model, middleware=[ModelRetry(fallbacks=[ScriptedModel("other")])])
+    assert run(agent, "hi", entry=entry).text == "other" and model.calls == 3
+    model = ScriptedModel(step, step, step, "whole")
+    assert run(create_agent(model, middleware=[ModelRetry(attempts=4)]), "hi", entry=entry).text == "whole"
 
 
 def test_retry_after_is_honoured_up_to_the_cap(clock: Any) -> None:
