@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
+from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import ModelRetryMiddleware, wrap_model_call
 from langchain_core.exceptions import ModelAPIError, ModelInvalidRequestError, ModelRateLimitError
 from langchain_core.messages import AIMessageChunk
@@ -234,6 +235,15 @@ def test_a_wrap_that_changes_the_request_after_a_failure_is_heard(clock: Any) ->
     model = ScriptedModel(answer, repeat=True)
     agent = create_agent(model, middleware=[shorter, ModelRetry()])
     assert run(agent, [("user", "a"), ("user", "b")]).text == "short"  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("call", ["invoke", "ainvoke"])
+def test_it_works_under_langchains_own_factory(call: EntryPoint, clock: Any) -> None:
+    model = ScriptedModel(TimeoutError(), TimeoutError(), "hello")
+    ended = run(langchain_create_agent(model, middleware=[ModelRetry()]), "hi", entry=call)
+    assert ended.text == "hello" and model.calls == 3
+    down = langchain_create_agent(failing(TimeoutError()), middleware=[ModelRetry(on_failure="message")])
+    assert run(down, "hi", entry=call).text.startswith("I could not get an answer")
 
 
 class TestModelRetryContract(MiddlewareContract):

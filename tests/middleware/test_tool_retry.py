@@ -6,6 +6,7 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
@@ -308,6 +309,14 @@ def test_retries_are_logged_without_arguments(clock: Any, caplog: pytest.LogCapt
     [record] = caplog.records
     assert (record.event, record.subject, record.attempt, record.status) == ("retry", "fetch", 1, 503)  # type: ignore[attr-defined]
     assert "s3cret" not in caplog.text
+
+
+@pytest.mark.parametrize("call", ["invoke", "ainvoke"])
+def test_it_works_under_langchains_own_factory(call: EntryPoint, clock: Any) -> None:
+    flaky = Flaky(TimeoutError(), TimeoutError(), effect="read")
+    model = ScriptedModel(ai("", tool_call("fetch", {"x": 1}, "c")), "done")
+    ended = run(langchain_create_agent(model, [flaky.tool], middleware=[ToolRetry()]), "go", entry=call)
+    assert [m.text for m in results(ended)] == ["fetched"] and flaky.runs == 3 and ended.text == "done"
 
 
 @pytest.mark.parametrize("bad", [{"attempts": 0}, {"deadline": -1}, {"max_retry_after": -1}])
