@@ -132,7 +132,7 @@ def _refuse_unworkable(
     if inspect.iscoroutinefunction(sync):
         raise InvalidHook(name, phase, f"is an async function; name it `a{phase}`.")
     function = getattr(asynchronous, "__func__", None)
-    forms = (function, inspect.unwrap(function)) if inspect.isfunction(function) else ()
+    forms = (function, inspect.unwrap(function)) if inspect.isfunction(function) else ()  # a decorator may hide either
     if forms and not any(map(inspect.iscoroutinefunction, forms)):
         raise InvalidHook(name, f"a{phase}", "is not an async function; write `async def`.")
     if inspect.isgeneratorfunction(sync):
