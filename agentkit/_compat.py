@@ -22,6 +22,7 @@ from langgraph.types import TracePolicy
 __all__ = [
     "StreamingHandler",
     "SubagentTransformer",
+    "has_saver",
     "is_resumed",
     "is_task",
     "node_trace_policy",
@@ -36,12 +37,19 @@ _READ: Final = "__pregel_read"
 _TASK_ID: Final = "__pregel_task_id"
 # Holds the answers with which a paused task was resumed.
 _SCRATCHPAD: Final = "__pregel_scratchpad"
+# Holds the saver of the run; without one the engine pauses all the same, and nothing can ever resume it.
+_SAVER: Final = "__pregel_checkpointer"
 
 
 def read_state(config: RunnableConfig, keys: Sequence[str]) -> dict[str, Any]:
     """The state as the running task sees it: the fields that have a value."""
     values: dict[str, Any] = config["configurable"][_READ](list(keys), False)
     return values
+
+
+def has_saver(config: RunnableConfig) -> bool:
+    """Whether the running task's run, or one around it, is stored, so that it can pause."""
+    return config["configurable"].get(_SAVER) is not None
 
 
 def is_task(config: RunnableConfig | None) -> bool:

@@ -3,4 +3,16 @@
 if __name__ != "agentkit.middleware":
     raise ImportError("import this package as agentkit.middleware")
 
-__all__: list[str] = []
+from agentkit.middleware.approval import Approval, ApprovalRecord, ApprovalRule, decide, pending_approvals
+from agentkit.middleware.facts import Facts
+from agentkit.middleware.reuse import Reuse
+
+__all__ = [
+    "Approval",
+    "ApprovalRecord",
+    "ApprovalRule",
+    "Facts",
+    "Reuse",
+    "decide",
+    "pending_approvals",
+]
