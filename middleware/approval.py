@@ -34,7 +34,7 @@ from agentkit.middleware.approval_policy import ApprovalRule, Case
 from agentkit.middleware.approval_records import ApprovalRecord, by_whom, log, refusal, telling
 from agentkit.middleware_base import Middleware, Placement
 from agentkit.pause import ask
-from agentkit.transcript import SYNTHETIC
+from agentkit.transcript import SYNTHETIC, last_turn
 
 __all__ = [
     "Approval",
@@ -118,16 +118,15 @@ class Approval(Middleware):
         """Judge the calls of the answer, so that the judgement is stored before any of them can pause."""
         state: Mapping[str, Any] = request.state
         judged = (state.get(_JUDGED) or {}).get(self._key) or {}
-        records = state.get(_RECORDS) or []
         update: dict[str, Any] = {}
-        if ending := self._ending(judged, records):
+        if ending := self._ending(judged, state.get(_RECORDS) or []):
             response: ModelResponse[Any] = ModelResponse(
                 result=[AIMessage(ending.detail, response_metadata={SYNTHETIC: True})]
             )
             update["exit"] = ending.record()
         else:
             response = yield request
-        if withdrawn := self._withdrawn(judged, records):
+        if withdrawn := self._withdrawn(judged, state):
             update[_RECORDS] = withdrawn
         if (now := self._judged(request, response)) or judged:
             update[_JUDGED] = {self._key: now}
@@ -148,9 +147,10 @@ class Approval(Middleware):
             found[call["id"]] = {"name": call["name"], "args": call["args"], "rules": covering, "at": at}
         return found
 
-    def _withdrawn(self, judged: Mapping[str, Any], records: Sequence[ApprovalRecord]) -> list[ApprovalRecord]:
-        """A record for each call that had to be approved and never was decided on, now that the model goes on."""
-        decided = {(record["tool_call_id"], record["asked_at"]) for record in records}
+    def _withdrawn(self, judged: Mapping[str, Any], state: Mapping[str, Any]) -> list[ApprovalRecord]:
+        """A record for each call that should have been approved and was left open, now that the model goes on."""
+        decided = {(record["tool_call_id"], record["asked_at"]) for record in state.get(_RECORDS) or []}
+        answered = {result.tool_call_id for result in last_turn(state["messages"])[1]}
         return [
             ApprovalRecord(
                 tool_call_id=id,
@@ -163,7 +163,7 @@ class Approval(Middleware):
                 rules=entry["rules"],
             )
             for id, entry in judged.items()
-            if entry["rules"] and (id, entry["at"]) not in decided
+            if entry["rules"] and id not in answered and (id, entry["at"]) not in decided
         ]
 
     def _ending(self, judged: Mapping[str, Any], records: Sequence[ApprovalRecord]) -> Exit | None:

@@ -70,7 +70,10 @@ class Facts(Middleware):
 
     def _shown(self, value: Any) -> str:
         """The value as JSON on one line: the same value gives the same text, and no value can pass for another line."""
-        text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=_plain)
+        try:
+            text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=_plain)
+        except TypeError:  # keys that JSON has no form for, or no order
+            text = json.dumps(str(value), ensure_ascii=False)
         return (
             text if len(text) <= self._limit else f"{text[: self._limit]}… ({len(text) - self._limit} more characters)"
         )

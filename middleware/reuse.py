@@ -61,7 +61,7 @@ class Reuse(Middleware):
         """The result of the same call, if it succeeded and nothing can have changed since."""
         wanted = _key(call)
         for ai, results in self._turns_back(messages):
-            if any(one["name"] not in reads for one in ai.tool_calls) or ai.invalid_tool_calls:
+            if any(one["name"] not in reads for one in ai.tool_calls):
                 return None
             same = {one["id"] for one in ai.tool_calls if _key(one) == wanted}
             answer = next((result for result in results if result.tool_call_id in same), None)
