@@ -31,7 +31,7 @@ from agentkit.middleware.approval_decisions import (
     pending_approvals,
 )
 from agentkit.middleware.approval_policy import ApprovalRule, Case
-from agentkit.middleware.approval_records import ApprovalRecord, by_whom, log, refusal, telling
+from agentkit.middleware.approval_records import ApprovalRecord, by_whom, log, recorded, refusal, telling
 from agentkit.middleware_base import Middleware, Placement
 from agentkit.pause import ask
 from agentkit.transcript import SYNTHETIC, last_turn
@@ -172,7 +172,7 @@ class Approval(Middleware):
             entry = judged.get(str(record["tool_call_id"]))
             if record.get("end") and entry and entry["at"] == record["asked_at"]:
                 why = f": {record['message']}" if record.get("message") else ""
-                return Exit("rejected", f"`{record['name']}` was rejected{by_whom(record)}{why}", self.name)
+                return Exit("rejected", f"`{record['name']}` was rejected{by_whom(record)}{why}", f"{self.name}.wrap_model_call")
         return None
 
     # ---- when a call is about to run: ask
@@ -186,15 +186,14 @@ class Approval(Middleware):
         if not verdict.records:
             return (yield request)
         if verdict.refusal is not None:
-            return [verdict.refusal, _note(verdict)]
+            return recorded(verdict.refusal, verdict.records)
         edited = verdict.call is not request.tool_call
         if edited:
             request = request.override(tool_call=verdict.call, tool=tools[verdict.call["name"]])
         result = yield request
-        results = result if isinstance(result, list) else [result]
         if edited:
-            results = [telling(one, verdict.call, verdict.records) for one in results]
-        return [*results, _note(verdict)]
+            result = telling(result, verdict.call, verdict.records)
+        return recorded(result, verdict.records)
 
     def _settled(self, request: ToolCallRequest, tools: Mapping[str, BaseTool]) -> _Verdict:
         """Ask until the call is decided. Runs anew with each answer; nothing in it has effects but the log."""
@@ -254,6 +253,3 @@ class Approval(Middleware):
                 record[key] = decision[key]
         return record
 
-
-def _note(verdict: _Verdict) -> Command[Any]:
-    return Command(update={_RECORDS: verdict.records})

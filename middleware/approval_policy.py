@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, get_args
 
 from agentkit.errors import ConfigurationError
@@ -75,6 +76,7 @@ class ApprovalRule:
         yield isinstance(self.allow, str), f"allow is a list of decisions; write allow=({self.allow!r},)"
         unknown = sorted(set(self.allow) - {*_EVERY_DECISION})
         yield bool(unknown), f"allow names {unknown}; there are {', '.join(_EVERY_DECISION)}"
+        yield iscoroutinefunction(self.when), "when is an async function; it must be a plain one"
         yield self.seconds is not None and self.seconds <= 0, f"expires must be above 0 seconds, not {self.expires}"
 
     @property

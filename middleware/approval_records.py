@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NotRequired
 
 from langchain_core.messages import ToolCall, ToolMessage
@@ -13,7 +14,7 @@ from typing_extensions import TypedDict
 from agentkit.middleware.approval_policy import Case
 from agentkit.transcript import REWRITTEN, SYNTHETIC
 
-__all__ = ["ApprovalRecord", "by_whom", "log", "refusal", "telling"]
+__all__ = ["ApprovalRecord", "by_whom", "log", "recorded", "refusal", "telling"]
 
 _LOG = logging.getLogger("agentkit")
 
@@ -68,13 +69,22 @@ def by_whom(record: ApprovalRecord) -> str:
     return f" by {record['by']}" if record["by"] else ""
 
 
+def recorded(result: Any, records: Sequence[ApprovalRecord]) -> Any:
+    """A call's result as one update of state that also keeps the decisions on it."""
+    kept = {"approvals": list(records)}
+    if isinstance(result, ToolMessage):
+        return Command(update={"messages": [result], **kept})
+    if isinstance(result, Command) and isinstance(result.update, dict) and result.graph is None:
+        return replace(result, update={**result.update, **kept})
+    return [*(result if isinstance(result, list) else [result]), Command(update=kept)]
+
+
 def telling(result: Any, call: ToolCall, records: Sequence[ApprovalRecord]) -> Any:
-    """A result of an edited call that tells the model of the edit."""
+    """The result of an edited call, with the model told of the edit."""
+    if isinstance(result, list):
+        return [telling(one, call, records) for one in result]
     if isinstance(result, Command) and isinstance(result.update, dict) and "messages" in result.update:
-        messages = [telling(one, call, records) for one in result.update["messages"]]
-        return Command(
-            graph=result.graph, resume=result.resume, goto=result.goto, update={**result.update, "messages": messages}
-        )
+        return replace(result, update={**result.update, "messages": telling(result.update["messages"], call, records)})
     if not isinstance(result, ToolMessage) or result.tool_call_id != call["id"]:
         return result
     editor = next(record for record in reversed(records) if record["decision"] == "edit")
@@ -86,9 +96,8 @@ def telling(result: Any, call: ToolCall, records: Sequence[ApprovalRecord]) -> A
     content: Any = f"{told}\n{result.content}"
     if isinstance(result.content, list):
         content = [{"type": "text", "text": told}, *result.content]
-    return result.model_copy(
-        update={"content": content, "additional_kwargs": {**result.additional_kwargs, REWRITTEN: True}}
-    )
+    extra = {**result.additional_kwargs, REWRITTEN: True}
+    return result.model_copy(update={"content": content, "additional_kwargs": extra})
 
 
 def log(record: ApprovalRecord) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -21,6 +20,8 @@ def opener(store: str) -> Iterator[Callable[[], BaseCheckpointSaver[Any]]]:
         first = InMemorySaver()
         yield lambda: _reread(first)
         return
+    import pytest
+
     sqlite = pytest.importorskip(
         "langgraph.checkpoint.sqlite", reason="langgraph-checkpoint-sqlite is not installed (extra: sqlite)"
     )

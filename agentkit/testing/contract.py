@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, cast
 
-import pytest
 from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt, interrupt
 
 from agentkit import create_agent
@@ -27,7 +18,12 @@ from agentkit.testing._trial import QUESTION, Boom, Factory, Inspector, LastStat
 from agentkit.testing.messages import ai, tool_call
 from agentkit.testing.model import Request
 from agentkit.testing.pairing import assert_paired
-from agentkit.testing.running import EntryPoint, RunResult, comparable
+from agentkit.testing.running import EntryPoint, comparable
+
+try:
+    import pytest
+except ImportError as missing:
+    raise ImportError("MiddlewareContract is a suite of pytest checks: pip install pytest") from missing
 
 __all__ = ["MiddlewareContract"]
 

@@ -216,7 +216,7 @@ class TestDecisions:
         ended = answer(agent, entry, p={"type": "reject", "by": "ann", "message": "stop it", "end": True})
         end = exit_of(agent.get_state(CFG))
         assert end is not None
-        assert (end.reason, end.source) == ("rejected", "Approval")
+        assert (end.reason, end.source) == ("rejected", "Approval.wrap_model_call")
         assert "stop it" in ended.text
         assert_paired(ended.messages)
         again = run(agent, "and now?", CFG, entry=entry)
@@ -489,6 +489,23 @@ class TestTogether:
         answer(agent, p={"type": "approve", "by": "bob"})
         assert desk.values == [5]
 
+    def test_the_tools_own_update_of_state_is_kept(self, desk: Any, asked: Any, entry: EntryPoint) -> None:
+        def commands(x: int) -> Any:
+            return Command(update={"messages": [ToolMessage(f"paid {x}", tool_call_id="p")]})
+
+        agent = asked(tools=[desk.tool("pay", commands)])
+        answer(agent, entry, p={"type": "edit", "by": "ann", "edited_action": {"args": {"x": 3}}})
+        (told,) = results(agent)
+        assert told.text.startswith("Note: a person changed this call before it ran by ann")
+        assert told.text.endswith("paid 3")
+        assert [one["by"] for one in agent.get_state(CFG).values["approvals"]] == ["ann"]
+
+    def test_an_approved_call_streams_one_update(self, asked: Any) -> None:
+        agent = asked()
+        decision = decide(agent.get_state(CFG), {"p": {"type": "approve", "by": "ann"}})
+        chunks = [c["tools"] for c in agent.stream(decision, CFG, stream_mode="updates") if "tools" in c]
+        assert [(c["messages"][0].text, c["approvals"][0]["by"]) for c in chunks] == [("pay 5", "ann")]
+
     def test_a_call_that_another_middleware_rewrote_is_judged_as_it_stands(self, desk: Any) -> None:
         class Tenfold(Middleware):
             def wrap_tool_call(self, request: Any) -> Any:
@@ -507,6 +524,10 @@ class TestTogether:
         assert desk.values == [5000]
 
 
+async def never(args: Any, state: Any) -> bool:
+    return False
+
+
 class TestPolicies:
     @pytest.mark.parametrize(
         ("make", "says"),
@@ -516,6 +537,7 @@ class TestPolicies:
             (lambda: ApprovalRule(approvers=3, among=["ann", "bob"]), "3 people must approve, but only 2 may"),
             (lambda: ApprovalRule(among="ann"), "among is a list"),
             (lambda: ApprovalRule(allow=["ok"]), "allow names"),  # type: ignore[list-item]
+            (lambda: ApprovalRule(when=never), "async function"),  # type: ignore[arg-type]
             (lambda: ApprovalRule(expires=0), "above 0 seconds"),
             (lambda: Approval("pay", "pay"), "two rules are called 'tool=pay'"),
         ],
@@ -523,3 +545,27 @@ class TestPolicies:
     def test_a_policy_that_cannot_be_meant_is_refused_when_it_is_made(self, make: Callable[[], Any], says: str) -> None:
         with pytest.raises(ConfigurationError, match=says):
             make()
+
+
+@pytest.mark.parametrize("label", ["", "mine"])
+def test_a_rule_names_itself_alike_in_every_process(label: str) -> None:
+    def large(args: Any, state: Any) -> bool:
+        return bool(args["x"] > 1000)
+
+    rule = ApprovalRule(tool=["pay", "wipe"], risk="high", when=large, approvers=2, label=label)
+    assert rule.name == (label or f"tool=pay|wipe, risk=high, when={large.__qualname__}, approvers=2")
+
+
+def test_langchains_own_factory_runs_it_too(desk: Any) -> None:
+    from langchain.agents import create_agent as langchain_create_agent
+
+    agent = langchain_create_agent(
+        ScriptedModel(ai("", pay(5)), "never said"),
+        [desk.tool("pay")],
+        middleware=[Approval("pay")],
+        checkpointer=InMemorySaver(),
+    )
+    paused = agent.invoke({"messages": [("user", "go")]}, CFG)
+    ended = agent.invoke(decide(paused, {"p": {"type": "reject", "by": "ann", "end": True}}), CFG)
+    assert desk.ran == []
+    assert ended["messages"][-1].text == "`pay` was rejected by ann"
