@@ -290,8 +290,8 @@ class MissingCheckpointer(AgentkitError, RuntimeError):
         """Name who asks."""
         super().__init__(
             f"{asker} has to pause the run for an answer, but the agent has no checkpointer, so the run could never be "
-            "resumed. What it asks about was not executed. Pass `checkpointer=` to create_agent (with sub-agents: to the "
-            "outermost agent), and call it with `thread(...)`."
+            "resumed. What it asks about was not executed. Pass `checkpointer=` to create_agent (with sub-agents: to "
+            "the outermost agent), and call it with `thread(...)`."
         )
 
 

@@ -172,7 +172,9 @@ class Approval(Middleware):
             entry = judged.get(str(record["tool_call_id"]))
             if record.get("end") and entry and entry["at"] == record["asked_at"]:
                 why = f": {record['message']}" if record.get("message") else ""
-                return Exit("rejected", f"`{record['name']}` was rejected{by_whom(record)}{why}", f"{self.name}.wrap_model_call")
+                return Exit(
+                    "rejected", f"`{record['name']}` was rejected{by_whom(record)}{why}", f"{self.name}.wrap_model_call"
+                )
         return None
 
     # ---- when a call is about to run: ask
@@ -252,4 +254,3 @@ class Approval(Middleware):
             if key in decision:
                 record[key] = decision[key]
         return record
-

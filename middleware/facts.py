@@ -16,7 +16,7 @@ from agentkit.middleware_base import Middleware
 __all__ = ["Facts"]
 
 _HEAD: Final = "Known facts (noted by the application, not said by the user):"
-_EMPTY: Final = (None, "", [], {}, ())
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {}, ())
 
 
 class Facts(Middleware):

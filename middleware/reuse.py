@@ -43,9 +43,8 @@ class Reuse(Middleware):
 
     def wrap_tool_call(self, request: ToolCallRequest) -> Generator[ToolCallRequest, Any, Any]:
         """Answer the call from what is there, leave it to its twin, or run it for its twins as well."""
-        reads = {tool.name for tool in request.runtime.tools if _reads(tool)} | (
-            {request.tool.name} if _reads(request.tool) else set()
-        )
+        tools = [*request.runtime.tools, *([] if request.tool is None else [request.tool])]
+        reads = {tool.name for tool in tools if _reads(tool)}
         if request.tool_call["name"] not in reads:
             return (yield request)
         messages: Sequence[AnyMessage] = request.state["messages"]

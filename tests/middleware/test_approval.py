@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent as langchain_create_agent
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
@@ -557,9 +558,7 @@ def test_a_rule_names_itself_alike_in_every_process(label: str) -> None:
 
 
 def test_langchains_own_factory_runs_it_too(desk: Any) -> None:
-    from langchain.agents import create_agent as langchain_create_agent
-
-    agent = langchain_create_agent(
+    agent: Any = langchain_create_agent(
         ScriptedModel(ai("", pay(5)), "never said"),
         [desk.tool("pay")],
         middleware=[Approval("pay")],

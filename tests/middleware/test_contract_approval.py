@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from inspect import unwrap
 from typing import Any, NotRequired
 
 from langchain.agents.middleware import AgentState
@@ -77,4 +78,4 @@ class ReadingReuse(Reuse):
         if request.tool.name == "lookup":
             lookup = request.tool.model_copy(update={"metadata": {"agentkit": {"effect": "read"}}})
             request = request.override(tool=lookup)
-        return (yield from Reuse.wrap_tool_call.__wrapped__(self, request))
+        return (yield from unwrap(Reuse.wrap_tool_call)(self, request))
