@@ -23,6 +23,7 @@ __all__ = [
     "StreamingHandler",
     "SubagentTransformer",
     "has_saver",
+    "has_unaddressed_answer",
     "is_resumed",
     "is_task",
     "node_trace_policy",
@@ -50,6 +51,11 @@ def read_state(config: RunnableConfig, keys: Sequence[str]) -> dict[str, Any]:
 def has_saver(config: RunnableConfig) -> bool:
     """Whether the running task's run, or one around it, is stored, so that it can pause."""
     return config["configurable"].get(_SAVER) is not None
+
+
+def has_unaddressed_answer(config: RunnableConfig) -> bool:
+    """Whether the run was resumed with an answer that names no question, and that nobody has read yet."""
+    return config["configurable"][_SCRATCHPAD].get_null_resume(False) is not None
 
 
 def is_task(config: RunnableConfig | None) -> bool:

@@ -3,7 +3,15 @@
 if __name__ != "agentkit.middleware":
     raise ImportError("import this package as agentkit.middleware")
 
-from agentkit.middleware.approval import Approval, ApprovalRecord, ApprovalRule, decide, pending_approvals
+from agentkit.middleware.approval import (
+    Approval,
+    ApprovalRecord,
+    ApprovalRule,
+    Decision,
+    PendingApproval,
+    decide,
+    pending_approvals,
+)
 from agentkit.middleware.facts import Facts
 from agentkit.middleware.reuse import Reuse
 
@@ -11,7 +19,9 @@ __all__ = [
     "Approval",
     "ApprovalRecord",
     "ApprovalRule",
+    "Decision",
     "Facts",
+    "PendingApproval",
     "Reuse",
     "decide",
     "pending_approvals",

@@ -38,7 +38,8 @@ class Decision(TypedDict):
     by: NotRequired[str]
     """Who decided. Required where the rule names approvers, or wants several."""
     tool_call_id: NotRequired[str]
-    """The call that is meant; checked where it is given. `decide` fills it in."""
+    """The call that is meant, checked where it is given. Required where the run is resumed without the question's id;
+    `decide` fills it in."""
     at: NotRequired[str]
     """When, as ISO 8601 text. Default: when the run is resumed. `decide` fills it in."""
     edited_action: NotRequired[EditedAction]
@@ -112,8 +113,12 @@ class Question:
         tool = self.tools.get(self.call["name"])
         return {"name": {"enum": sorted(self.tools)}, "args": _parameters(tool) if tool else {}}
 
-    def check(self, answer: Any) -> dict[str, Any]:
+    def check(self, answer: Any, addressed: bool) -> dict[str, Any]:
         """The decision as it was sent, if it can be taken.
+
+        Args:
+            answer: What the run was resumed with.
+            addressed: Whether it was sent to this question by its id.
 
         Raises:
             InvalidDecision: If it cannot.
@@ -122,6 +127,10 @@ class Question:
         decision = _shaped(answer, id, self.case.allowed)
         if decision.get("tool_call_id", id) != id:
             raise WrongCall(id, f"it is for call {decision['tool_call_id']!r}. Decide on the call that is asked about.")
+        if not addressed and "tool_call_id" not in decision:
+            raise IncompleteDecision(
+                id, "it names no call, so it may be meant for another. Resume with `decide`, or add `tool_call_id`."
+            )
         by = decision.get("by")
         if by is None and self.case.needs_name:
             raise IncompleteDecision(id, "who decided is missing; add `by`.")

@@ -155,6 +155,12 @@ def answer(agent: Any, entry: EntryPoint = "invoke", **decisions: Any) -> Any:
     return run(agent, decide(agent.get_state(CFG), decisions), CFG, entry=entry)
 
 
+def raw(agent: Any, decision: Any) -> Any:
+    """The decision sent to the one open question as it is, without `decide`."""
+    (question,) = pending_approvals(agent.get_state(CFG))
+    return Command(resume={question.id: decision})
+
+
 def results(agent: Any) -> list[ToolMessage]:
     return [m for m in agent.get_state(CFG).values["messages"] if isinstance(m, ToolMessage)]
 
@@ -315,9 +321,22 @@ class TestRefusedDecisions:
     ) -> None:
         agent = asked()
         with pytest.raises(error, match=says):
-            run(agent, Command(resume=decision), CFG, entry=call)
+            run(agent, raw(agent, decision), CFG, entry=call)
         assert desk.ran == []
-        run(agent, Command(resume={"type": "approve"}), CFG, entry=call)
+        run(agent, raw(agent, {"type": "approve"}), CFG, entry=call)
+        assert desk.values == [5]
+
+    def test_a_decision_that_names_nothing_may_be_meant_for_another_call(
+        self, desk: Any, asked: Any, call: EntryPoint
+    ) -> None:
+        agent = asked(script=(ai("", pay(6, "q")), "done"))
+        click: Any = Command(resume={"type": "approve"})
+        with pytest.raises(IncompleteDecision, match="names no call"):
+            run(agent, click, CFG, entry=call)
+        named: Any = Command(resume={"type": "approve", "tool_call_id": "p"})
+        run(agent, named, CFG, entry=call)
+        with pytest.raises(WrongCall, match="for call 'p'"):
+            run(agent, named, CFG, entry=call)  # a double click meets the next question
         assert desk.values == [5]
 
     def test_a_sibling_answered_in_the_same_resume_runs_once(self, desk: Any, asked: Any, call: EntryPoint) -> None:
@@ -363,6 +382,13 @@ class TestSeveralApprovers:
         assert desk.values == [5]
         assert [one["by"] for one in agent.get_state(CFG).values["approvals"]] == ["ann", "cy"]
 
+    def test_the_answers_may_come_with_and_without_the_questions_id(self, desk: Any, asked: Any) -> None:
+        agent = asked(self.RULE)
+        agent.invoke(Command(resume={"type": "approve", "by": "ann", "tool_call_id": "p"}), CFG)
+        answer(agent, p={"type": "approve", "by": "bob"})
+        assert desk.values == [5]
+        assert [one["by"] for one in agent.get_state(CFG).values["approvals"]] == ["ann", "bob"]
+
     def test_one_rejection_is_enough(self, desk: Any, asked: Any) -> None:
         agent = asked(self.RULE)
         answer(agent, p={"type": "approve", "by": "ann"})
@@ -393,7 +419,7 @@ class TestExpiry:
         clock = Clock()
         agent = asked(ApprovalRule(tool="pay", expires=60), clock=clock)
         clock.now += timedelta(seconds=61)
-        run(agent, Command(resume={"type": "approve", "by": "ann"}), CFG, entry=call)
+        run(agent, raw(agent, {"type": "approve", "by": "ann"}), CFG, entry=call)
         (told,) = results(agent)
         assert (desk.ran, told.status) == ([], "error")
         assert "came too late by ann" in told.text
@@ -404,7 +430,7 @@ class TestExpiry:
         clock = Clock()
         agent = asked(ApprovalRule(tool="pay", expires=timedelta(minutes=1)), clock=clock)
         clock.now += timedelta(seconds=60)
-        run(agent, Command(resume={"type": "approve"}), CFG)
+        run(agent, raw(agent, {"type": "approve"}), CFG)
         assert desk.values == [5]
 
 
