@@ -20,6 +20,7 @@ from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
 from agentkit.interpreter import at_start
 from agentkit.limits import Limits
+from agentkit.settling import is_new_turn, settle, settled
 from agentkit.state import EXIT, HANDOVER, POSITION, TALLY, is_inner
 from agentkit.topology import Plan
 from agentkit.watch import AroundRun, Watch
@@ -50,6 +51,8 @@ class Agent:
     around: Sequence[AroundRun] = ()
     logical: Callable[[], CompiledStateGraph[Any, Any, Any, Any]] | None = None
     """Makes the graph with a node per stop, where the one that runs has fewer."""
+    pauses_tools: bool = False
+    """Whether a middleware pauses single calls of a batch."""
 
 
 class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -80,6 +83,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
         given = self._started(input)
+        if config is not None and self._must_settle(input, config):
+            settle(self, config)
         if not self.agent.around:
             return super().stream(given, config, **kwargs)
         watch = Watch(self.agent.around, input, config)
@@ -92,6 +97,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
+        if config is not None and self._must_settle(input, config):
+            chunks = settled(chunks, self, config)
         return watch.aover(chunks) if watch else chunks
 
     # ---- descriptions
@@ -115,6 +122,10 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return {**schema, "properties": shown}
 
     # ---- inner
+
+    def _must_settle(self, input: Any, config: RunnableConfig) -> bool:
+        """Whether calls that have been executed may stand beside one that waits, and lose their results now."""
+        return self.agent.pauses_tools and _outer() is None and is_new_turn(self, input, config)
 
     def _started(self, input: Any) -> Any:
         """The input of a new user turn, with the counts started anew. A resume has none."""

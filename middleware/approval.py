@@ -92,6 +92,8 @@ class Approval(Middleware):
     state_schema = ApprovalState
     tool_placement = Placement(outside=("ToolRetry", "ToolRetryMiddleware", "EffectLedger"))  # asked once, not per try
 
+    pauses_tools = True
+
     def __init__(self, *policy: ApprovalRule | str, clock: Callable[[], datetime] = _now) -> None:
         """Take the policy.
 

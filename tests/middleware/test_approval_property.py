@@ -32,7 +32,7 @@ class Call:
 
 @st.composite
 def plans(draw: st.DrawFn) -> list[list[Call]]:
-    """Answers of a model: up to three, with up to three calls each. Ids repeat in each answer; `x` tells calls apart."""
+    """Answers of a model: up to three, with up to three calls each. Ids repeat in each answer, `x` does not."""
     return [
         [
             Call(draw(st.sampled_from(TOOLS)), 10 * turn + i, f"c{i}", draw(st.sampled_from(KINDS)))

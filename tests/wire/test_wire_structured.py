@@ -79,12 +79,7 @@ def test_a_cut_structured_call_is_no_structured_response(
     assert drive(agent, "what was refunded?").values["structured_response"] == RECEIPT
 
 
-NO_EVENT_AT_ALL = pytest.mark.xfail(
-    raises=AssertionError, reason="openai's own reader of structured streams fails with a bare AssertionError"
-)
-
-
-@pytest.mark.parametrize("at", [pytest.param(0, marks=NO_EVENT_AT_ALL), *range(1, finish_event(AS_TEXT))])
+@pytest.mark.parametrize("at", range(finish_event(AS_TEXT)))
 @pytest.mark.parametrize("drive", ["invoke", "astream"], indirect=True)
 def test_a_cut_structured_text_is_no_structured_response(
     at: int, drive: Drive, chat: Chat, till: Till, wire: WireServer
