@@ -447,6 +447,21 @@ class TestDurability:
         assert desk.ran == []
         assert pending_approvals(agent.get_state(CFG)) == []
 
+    def test_what_siblings_did_is_kept_when_a_new_message_withdraws_a_call(
+        self, desk: Any, asked: Any, entry: EntryPoint
+    ) -> None:
+        calls = (pay(1, "a"), tool_call("look", {"x": 2}, "b"), pay(3, "c"))
+        agent = asked(calls=calls, script=("something else",))
+        answer(agent, entry, a={"type": "approve", "by": "ann"})
+        ended = run(agent, "forget the rest", CFG, entry=entry)
+        assert desk.values == [1, 2]
+        told = {m.tool_call_id: m for m in results(agent)}
+        assert (told["a"].text, told["b"].text, told["c"].status) == ("pay 1", "look 2", "error")
+        kept = {one["tool_call_id"]: one["decision"] for one in agent.get_state(CFG).values["approvals"]}
+        assert kept == {"a": "approve", "c": "withdrawn"}
+        assert ended.text == "something else"
+        assert_paired(ended.messages)
+
     def test_everything_is_in_the_store(self, desk: Any, tmp_path: Path, granularity: Any) -> None:
         counted: list[int] = []
 
