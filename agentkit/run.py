@@ -19,7 +19,7 @@ from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
 from agentkit.interpreter import at_start
 from agentkit.limits import Limits
-from agentkit.settling import is_new_turn, settle, settled
+from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, POSITION, TALLY, is_inner
 from agentkit.topology import Plan
 from agentkit.watch import AroundRun, Watch
@@ -82,8 +82,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
         given = self._started(input)
-        if config is not None and self._must_settle(input, config):
-            settle(self, config)
+        if (unsettled := self._unsettled(input, config)) is not None:
+            settle(self, unsettled)
         if not self.agent.around:
             return super().stream(given, config, **kwargs)
         watch = Watch(self.agent.around, input, config)
@@ -96,8 +96,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
-        if config is not None and self._must_settle(input, config):
-            chunks = settled(chunks, self, config)
+        if (unsettled := self._unsettled(input, config)) is not None:
+            chunks = settled(chunks, self, unsettled)
         return watch.aover(chunks) if watch else chunks
 
     # ---- descriptions
@@ -122,9 +122,9 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     # ---- inner
 
-    def _must_settle(self, input: Any, config: RunnableConfig) -> bool:
-        """Whether calls that have been executed may stand beside one that waits, and lose their results now."""
-        return self.agent.pauses_tools and _outer() is None and is_new_turn(self, input, config)
+    def _unsettled(self, input: Any, config: RunnableConfig | None) -> RunnableConfig | None:
+        """The thread in which executed calls may stand beside one that waits, and would lose their results now."""
+        return continued(self, input, config) if self.agent.pauses_tools and _outer() is None else None
 
     def _started(self, input: Any) -> Any:
         """The input of a new user turn, with the counts started anew. A resume has none."""

@@ -16,29 +16,32 @@ from langgraph.graph import END
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
-__all__ = ["is_new_turn", "settle", "settled"]
+__all__ = ["continued", "settle", "settled"]
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
-def is_new_turn(graph: Graph, input: Any, config: RunnableConfig | None) -> bool:
-    """Whether this input is a new message at the end of a thread that is stored."""
-    at: Mapping[str, Any] = (config or {}).get("configurable", {})
+def continued(graph: Graph, input: Any, config: RunnableConfig | None) -> RunnableConfig | None:
+    """The stored thread that this input is a new message of, if it is one."""
+    at: Mapping[str, Any] = {
+        **(graph.config or {}).get("configurable", {}),
+        **(config or {}).get("configurable", {}),
+    }
     resumes = input is None or isinstance(input, Command)
     stored = isinstance(graph.checkpointer, BaseCheckpointSaver) and "thread_id" in at
-    return stored and not resumes and "checkpoint_id" not in at
+    return RunnableConfig(configurable={**at}) if stored and not resumes and "checkpoint_id" not in at else None
 
 
-def settle(graph: Graph, config: RunnableConfig) -> None:
+def settle(graph: Graph, thread: RunnableConfig) -> None:
     """Write what the finished tasks of an unfinished step returned; the others are given up."""
-    if _is_half_done(graph.get_state(config)):
-        graph.update_state(config, None, as_node=END)
+    if _is_half_done(graph.get_state(thread)):
+        graph.update_state(thread, None, as_node=END)
 
 
-async def settled(chunks: AsyncGenerator[Any, None], graph: Graph, config: RunnableConfig) -> AsyncGenerator[Any, None]:
+async def settled(chunks: AsyncGenerator[Any, None], graph: Graph, thread: RunnableConfig) -> AsyncGenerator[Any, None]:
     """The chunks of a run that starts after `settle`."""
-    if _is_half_done(await graph.aget_state(config)):
-        await graph.aupdate_state(config, None, as_node=END)
+    if _is_half_done(await graph.aget_state(thread)):
+        await graph.aupdate_state(thread, None, as_node=END)
     async with aclosing(chunks):
         async for chunk in chunks:
             yield chunk

@@ -462,6 +462,15 @@ class TestDurability:
         assert ended.text == "something else"
         assert_paired(ended.messages)
 
+    def test_they_are_kept_on_a_thread_that_the_agent_is_bound_to(self, desk: Any, call: EntryPoint) -> None:
+        model = ScriptedModel(ai("", pay(1, "a"), tool_call("look", {"x": 2}, "b")), "done")
+        tools = [desk.tool("pay"), desk.tool("look")]
+        agent: Any = create_agent(model, tools, middleware=[Approval("pay")], checkpointer=InMemorySaver())
+        bound = agent.with_config(CFG)
+        run(bound, "go", entry=call)
+        run(bound, "forget it", entry=call)
+        assert {m.tool_call_id: m.status for m in results(agent)} == {"a": "error", "b": "success"}
+
     def test_everything_is_in_the_store(self, desk: Any, tmp_path: Path, granularity: Any) -> None:
         counted: list[int] = []
 
