@@ -152,8 +152,9 @@ def create_agent(
     )
     compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in INNER]
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
+    pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)
     logical = (lambda: drawing.by_hook().compile(name=name)) if turns else None
-    agent = AgentGraph(agent=Agent(stops, limits, around, logical), **vars(compiled))
+    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses), **vars(compiled))
     return agent.with_config(_config(name))
 
 

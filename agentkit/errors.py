@@ -19,6 +19,13 @@ AgentkitError
 ├── MissingStructuredOutput (StructuredOutputError)
 ├── ToolTimeout (TimeoutError)              told to the model
 ├── TruncatedReply (ConnectionError)
+├── InvalidDecision (ValueError)            an answer to a question for approval that cannot be taken
+│   ├── UnknownDecision
+│   ├── IncompleteDecision
+│   ├── WrongCall
+│   ├── InvalidEdit
+│   └── NotEntitled
+├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 └── NestedPause (RuntimeError)
 ```
@@ -39,20 +46,27 @@ __all__ = [
     "DuplicateTool",
     "ForgottenPause",
     "HookError",
+    "IncompleteDecision",
     "InvalidArguments",
     "InvalidContract",
+    "InvalidDecision",
+    "InvalidEdit",
     "InvalidHook",
+    "MissingCheckpointer",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
+    "NotEntitled",
     "PlacementConflict",
     "ReservedField",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownDecision",
     "UnknownStateField",
     "UnreadableReply",
     "UnusedDecision",
+    "WrongCall",
 ]
 
 
@@ -346,3 +360,48 @@ class NestedPause(AgentkitError, RuntimeError):
             "cannot pause with it. Call it without a thread id (then both pause together), "
             "or call it through `stream` and handle its pause."
         )
+
+
+class MissingCheckpointer(AgentkitError, RuntimeError):
+    """A run has to pause for somebody's answer, but nothing stores it, so that it could never go on."""
+
+    def __init__(self, asker: str) -> None:
+        """Name who asks."""
+        super().__init__(
+            f"{asker} has to pause the run for an answer, but the agent has no checkpointer, so the run could never be "
+            "resumed. What it asks about was not executed. Pass `checkpointer=` to create_agent (with sub-agents: to "
+            "the outermost agent), and call it with `thread(...)`."
+        )
+
+
+class InvalidDecision(AgentkitError, ValueError):
+    """A decision on a tool call cannot be taken. Nothing was executed, and the question is still open.
+
+    Attributes:
+        tool_call_id: The call that was asked about.
+    """
+
+    def __init__(self, tool_call_id: str | None, why: str) -> None:
+        """Name the call and what is wrong with the decision."""
+        self.tool_call_id = tool_call_id
+        super().__init__(f"decision on tool call {tool_call_id!r}: {why}")
+
+
+class UnknownDecision(InvalidDecision):
+    """The decision is none of those that are allowed for the call."""
+
+
+class IncompleteDecision(InvalidDecision):
+    """The decision lacks a field, or a field holds something else than it should."""
+
+
+class WrongCall(InvalidDecision):
+    """The decision is for a call that nobody asks about: another one, or one that was already decided."""
+
+
+class InvalidEdit(InvalidDecision):
+    """The edited call could not be executed: there is no such tool, or its schema refuses the arguments."""
+
+
+class NotEntitled(InvalidDecision):
+    """Whoever decided may not, or not again: not among the approvers, or has approved already."""

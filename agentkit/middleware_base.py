@@ -65,6 +65,10 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
     tool_placement: Placement = Placement()
     """Where `wrap_tool_call` must sit."""
 
+    pauses_tools: bool = False
+    """Whether `wrap_tool_call` pauses single calls. When a new message comes instead of an answer, the results of those
+    that went on are then kept; the engine would drop them. Costs one more reading of the thread per message."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Turn each wrap of the class that is a generator function into its sync and async form."""
         super().__init_subclass__(**kwargs)
