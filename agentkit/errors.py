@@ -15,6 +15,7 @@ AgentkitError
 │   └── UnusedDecision
 ├── MissingStructuredOutput (StructuredOutputError)
 ├── TruncatedReply (ConnectionError)
+├── GateTripped (RuntimeError)
 └── NestedPause (RuntimeError)
 ```
 """
@@ -22,6 +23,7 @@ AgentkitError
 from __future__ import annotations
 
 from langchain.agents.structured_output import StructuredOutputError
+from langchain_core.messages import AnyMessage
 
 __all__ = [
     "AgentkitError",
@@ -30,6 +32,7 @@ __all__ = [
     "DuplicateMiddleware",
     "DuplicateTool",
     "ForgottenPause",
+    "GateTripped",
     "HookError",
     "InvalidHook",
     "MissingHookForm",
@@ -236,6 +239,28 @@ class TruncatedReply(AgentkitError, ConnectionError):
         super().__init__(
             f"the model's reply broke off before its finish reason, {tries} times in a row. Nothing of it was used. "
             "Check the connection to the provider, or retry the run."
+        )
+
+
+class GateTripped(AgentkitError, RuntimeError):
+    """A gate ended a run that is to end with an exception (`Gates(on_trip="raise")`).
+
+    Attributes:
+        reason: One word, as `Exit.reason`.
+        detail: One sentence, as `Exit.detail`.
+        source: The hook that ended the run.
+        messages: The history so far; calls that were not executed are answered and say so.
+    """
+
+    def __init__(self, reason: str, detail: str, source: str, messages: list[AnyMessage]) -> None:
+        """Name the gate and why it tripped."""
+        self.reason = reason
+        self.detail = detail
+        self.source = source
+        self.messages = messages
+        super().__init__(
+            f"{source} ended the run ({reason}): {detail}. The messages so far are in `messages`; "
+            "raise the rule's threshold, or give the gate another `on_trip`, to get an answer instead."
         )
 
 
