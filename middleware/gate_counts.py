@@ -1,7 +1,6 @@
 """What gates count: plain data that any saver can store, and how it grows.
 
-All functions are pure. What was counted is known by the ids of messages, so counting a message twice changes nothing,
-and a batch of parallel calls counts once.
+All functions are pure. A batch of parallel calls counts once, and so does an answer, however many gates look at it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from agentkit.transcript import SYNTHETIC, last_turn
 
-__all__ = ["Counts", "Spent", "Usage", "new_turn", "with_calls", "with_reply", "with_results", "with_time"]
+__all__ = ["Counts", "Mark", "Spent", "Usage", "after_call", "before_call", "new_turn", "with_calls", "with_time"]
 
 Failed = Callable[[ToolMessage], bool]
 """Whether a result means that its call failed."""
@@ -60,21 +59,18 @@ class Counts(TypedDict):
     failed_tools: dict[str, int]  # answers in a row in which every call of the tool failed
     failed_calls: dict[str, Mark]  # failures of one call, none of it succeeding between
     same_calls: dict[str, Mark]  # one call with the same result, no successful write between
-    replies: list[str]  # ids of the AI messages that were counted
-    answered: list[str]  # ids of those whose results were counted
+    phase: str  # what was counted last: "start", "asked" (before a model call) or "answered" (after it)
+    replies: int  # AI messages in the history when the model was asked last
     closing: dict[str, str] | None  # why the run ends, while its closing call is made
 
 
-def new_turn(before: Counts | None, messages: Sequence[AnyMessage], now: float) -> Counts:
+def new_turn(before: Counts | None, now: float) -> Counts:
     """The counts of a user turn that starts.
 
     Args:
         before: The thread's counts so far.
-        messages: The history; what stands in it is not counted again.
         now: Seconds since the epoch.
     """
-    ai, _ = last_turn(messages)
-    known = [str(ai.id)] if ai is not None else []
     return Counts(
         run=_nothing(),
         thread=before["thread"] if before else _nothing(),
@@ -84,8 +80,8 @@ def new_turn(before: Counts | None, messages: Sequence[AnyMessage], now: float) 
         failed_tools={},
         failed_calls={},
         same_calls={},
-        replies=known,
-        answered=known,
+        phase="start",
+        replies=0,
         closing=None,
     )
 
@@ -102,15 +98,34 @@ def with_time(counts: Counts, now: float, began: float) -> Counts:
     return {**counts, "elapsed": counts["elapsed"] + worked, "since": now}
 
 
-def with_reply(counts: Counts, reply: AIMessage | None) -> Counts:
-    """The counts with an answer of the model: one step, and its tokens."""
-    if reply is None or str(reply.id) in counts["replies"] or reply.response_metadata.get(SYNTHETIC):
-        return counts
+def before_call(counts: Counts, messages: Sequence[AnyMessage], failed: Failed, writers: Collection[str]) -> Counts:
+    """The counts before a model call: with the results of the last answer's calls.
+
+    Args:
+        counts: The counts.
+        messages: The history.
+        failed: Whether a result means that its call failed.
+        writers: Names of the tools whose success changes something.
+    """
+    replies = sum(isinstance(message, AIMessage) for message in messages)
+    reply, results = last_turn(messages)
+    if reply is not None and counts["phase"] == "asked" and replies > counts["replies"]:
+        counts = after_call(counts, messages)  # a jump led here past the hook that counts answers
+    if reply is not None and counts["phase"] == "answered":
+        counts = _with_results(counts, _outcomes(reply, results, failed), writers)
+    return {**counts, "phase": "asked", "replies": replies}
+
+
+def after_call(counts: Counts, messages: Sequence[AnyMessage]) -> Counts:
+    """The counts after a model call: with its answer, one step, and its tokens."""
+    reply, _ = last_turn(messages)
+    if reply is None or counts["phase"] == "answered" or reply.response_metadata.get(SYNTHETIC):
+        return {**counts, "phase": "answered"}
     return {
         **counts,
         "run": _answered(counts["run"], reply),
         "thread": _answered(counts["thread"], reply),
-        "replies": [*counts["replies"], str(reply.id)],
+        "phase": "answered",
     }
 
 
@@ -123,34 +138,6 @@ def with_calls(counts: Counts, asked: Counter[str]) -> Counts:
         for spent in (counts["run"], counts["thread"])
     ]
     return {**counts, "run": grown[0], "thread": grown[1]}
-
-
-def with_results(
-    counts: Counts, reply: AIMessage | None, results: Sequence[ToolMessage], failed: Failed, writers: Collection[str]
-) -> Counts:
-    """The counts with the results of an answer's calls; the batch counts once.
-
-    Args:
-        counts: The counts.
-        reply: The answer that made the calls.
-        results: Their results.
-        failed: Whether a result means that its call failed.
-        writers: Names of the tools whose success changes something.
-    """
-    if reply is None or str(reply.id) in counts["answered"]:
-        return counts
-    outcomes = _outcomes(reply, results, failed)
-    if not outcomes:
-        return counts
-    worked = {outcome.tool for outcome in outcomes.values() if not outcome.failed}
-    return {
-        **counts,
-        "answered": [*counts["answered"], str(reply.id)],
-        "failed_answers": 0 if worked else counts["failed_answers"] + 1,
-        "failed_tools": _failed_tools(counts["failed_tools"], outcomes.values(), worked),
-        "failed_calls": _failed_calls(counts["failed_calls"], outcomes),
-        "same_calls": _same_calls(counts["same_calls"], outcomes, writers),
-    }
 
 
 # ---- inner
@@ -200,6 +187,19 @@ def _outcomes(reply: AIMessage, results: Sequence[ToolMessage], failed: Failed) 
         name = invalid["name"] or "unknown"
         found[_digest(name, invalid["args"])] = _Outcome(name, True, _digest("unreadable", invalid["error"]))
     return found
+
+
+def _with_results(counts: Counts, outcomes: dict[str, _Outcome], writers: Collection[str]) -> Counts:
+    if not outcomes:
+        return counts
+    worked = {outcome.tool for outcome in outcomes.values() if not outcome.failed}
+    return {
+        **counts,
+        "failed_answers": 0 if worked else counts["failed_answers"] + 1,
+        "failed_tools": _failed_tools(counts["failed_tools"], outcomes.values(), worked),
+        "failed_calls": _failed_calls(counts["failed_calls"], outcomes),
+        "same_calls": _same_calls(counts["same_calls"], outcomes, writers),
+    }
 
 
 def _failed_tools(before: dict[str, int], outcomes: Iterable[_Outcome], worked: set[str]) -> dict[str, int]:

@@ -25,7 +25,7 @@ from agentkit.middleware import gate_counts as counting
 from agentkit.middleware.gate_counts import Counts
 from agentkit.middleware.gate_endings import closed, closing_call, ending, going_on, said, stopped
 from agentkit.middleware.gate_rules import DEFAULT_RULES, Deadline, Rule, Standing, StepBudget
-from agentkit.transcript import closing_results, last_turn, open_invalid_calls, pending_calls
+from agentkit.transcript import closing_results, open_invalid_calls, pending_calls
 
 __all__ = ["GateState", "Gates"]
 
@@ -123,14 +123,14 @@ class Gates(Middleware):
 
     def before_agent(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:
         """Start a user turn."""
-        fresh = counting.new_turn(self._counts(state), state["messages"], self._clock())
+        fresh = counting.new_turn(self._counts(state), self._now())
         left = self._left(Standing(fresh))
         return self._written(state, fresh, {"shown": left, "last": None})
 
     @hook_config(can_jump_to=["end", "model"])
     def before_model(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Count what the tools gave, and look whether the model may be called."""
-        counts, steps = self._counted(state, runtime)
+        counts, steps = self._counted(state, runtime, answered=False)
         if (recorded := counts["closing"]) and callable(self._on_trip):
             return self._handled(self._on_trip, state, Standing({**counts, "closing": None}), steps, _exit(recorded))
         if recorded:
@@ -140,7 +140,7 @@ class Gates(Middleware):
     @hook_config(can_jump_to=["end", "model"])
     def after_model(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Count the answer, and look whether the calls it asks for may be started."""
-        counts, steps = self._counted(state, runtime)
+        counts, steps = self._counted(state, runtime, answered=True)
         if recorded := counts["closing"]:
             return {**self._written(state, {**counts, "closing": None}, steps), **closed(state, _exit(recorded))}
         calls = pending_calls(state["messages"])
@@ -180,15 +180,21 @@ class Gates(Middleware):
     def _shared(self, state: Mapping[str, Any]) -> dict[str, Any]:
         return (state.get("agentkit_gates") or {}).get(_SHOWN) or {}
 
-    def _counted(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> tuple[Counts, dict[str, Any]]:
-        """The counts, and the steps as they are shown, brought up to date."""
-        before = self._counts(state) or counting.new_turn(None, (), self._clock())
-        ai, results = last_turn(state["messages"])
-        counts = counting.with_reply(before, ai)
-        if counts is not before:
+    def _now(self) -> float:
+        return self._clock() if self._timing else 0.0
+
+    def _counted(
+        self, state: Mapping[str, Any], runtime: Runtime[Any], *, answered: bool
+    ) -> tuple[Counts, dict[str, Any]]:
+        """The counts, and the steps as they are shown, brought up to date before or after a model call."""
+        before = self._counts(state) or counting.new_turn(None, self._now())
+        if answered:
+            counts = counting.after_call(before, state["messages"])
+        else:
+            writers = self._writes.union(state.get("agentkit_writers") or ())
+            counts = counting.before_call(before, state["messages"], self._failed, writers)
+        if counts["run"] is not before["run"]:
             self._report_blind(Standing(counts))
-        writers = self._writes.union(state.get("agentkit_writers") or ())
-        counts = counting.with_results(counts, ai, results, self._failed, writers)
         if self._timing:
             thread = runtime.execution_info.thread_id if runtime.execution_info else None
             counts = counting.with_time(counts, self._clock(), self._began.get(thread, 0.0))
@@ -261,9 +267,9 @@ class Gates(Middleware):
 
     def _anew(self, state: Mapping[str, Any], counts: Counts) -> Counts:
         """Counts with which the run can go on: the thread's are kept, unless they are what tripped."""
-        fresh = counting.new_turn(counts, state["messages"], self._clock())
+        fresh = counting.new_turn(counts, self._now())
         if any(rule.tripped(Standing(fresh)) for rule in self.rules):
-            fresh = counting.new_turn(None, state["messages"], self._clock())
+            fresh = counting.new_turn(None, self._now())
         return fresh
 
     def _nudge(self, standing: Standing) -> str:

@@ -38,7 +38,7 @@ class HandoffRecord(TypedDict):
     errors: list[str]
     """The last three error results since then."""
     transcript: dict[str, Any]
-    """Where the whole conversation is: `thread_id`, `checkpoint_id`, the number of messages, the last one's id."""
+    """Where the whole conversation is: its `thread_id`, and the number of `messages` so far."""
 
 
 class HandoffState(AgentState[Any]):
@@ -195,10 +195,5 @@ def _tried(messages: Sequence[AnyMessage]) -> list[dict[str, Any]]:
 
 
 def _transcript(messages: Sequence[AnyMessage]) -> dict[str, Any]:
-    configurable = get_config().get("configurable", {})
-    return {
-        "thread_id": configurable.get("thread_id"),
-        "checkpoint_id": configurable.get("checkpoint_id"),
-        "messages": len(messages),
-        "last_message_id": messages[-1].id if messages else None,
-    }
+    thread_id = get_config().get("configurable", {}).get("thread_id")
+    return {"thread_id": thread_id, "messages": len(messages)}
