@@ -151,8 +151,8 @@ class _Threshold(Rule):
 class StepBudget(_Threshold):
     """Ends the run when the model has answered `n` times and still asks for tools, which are then not executed.
 
-    The answers left stand in the state field `remaining_steps`, which any hook or tool may read or write: what is
-    written there holds for the rest of the user turn.
+    How many are left after the current one stands in the state field `remaining_steps`, which any hook or tool may read
+    or write: what is written there holds for the rest of the user turn.
     """
 
     n: float = 10

@@ -50,7 +50,7 @@ class GateState(AgentState[Any]):
     """What `Gates` adds to the state."""
 
     remaining_steps: NotRequired[Annotated[int, OmitFromInput]]
-    """Model calls left in this user turn, if there is a `StepBudget`. Hooks and tools may write it."""
+    """Model calls left after the current one, if there is a `StepBudget`. Hooks and tools may write it."""
     agentkit_gates: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _merged]]
     agentkit_writers: NotRequired[Annotated[list[str], PrivateStateAttr, _united]]
 
@@ -201,11 +201,14 @@ class Gates(Middleware):
         steps = self._shared(state)
         written = state.get(_STEPS)
         if self._step_budgets and written is not None and written != steps.get("shown"):
-            steps = {**steps, "last": before["run"]["steps"] + written}
+            under_way = before["phase"] == "asked"  # what is written then is meant beside this call
+            steps = {**steps, "last": before["run"]["steps"] + written + under_way}
         return counts, steps
 
     def _left(self, standing: Standing) -> int | None:
-        return min((max(0, budget.left(standing)) for budget in self._step_budgets), default=None)
+        """Model calls that are left, without the one that is under way."""
+        under_way = standing.counts["phase"] == "asked"
+        return min((max(0, budget.left(standing) - under_way) for budget in self._step_budgets), default=None)
 
     def _written(self, state: Mapping[str, Any], counts: Counts, steps: dict[str, Any]) -> dict[str, Any]:
         """The update of the state: only what has changed."""
