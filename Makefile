@@ -8,7 +8,7 @@ JOBS   ?= 2
 SHARED ?= ../shared
 
 BIN  := $(VENV)/bin
-PIP  := $(BIN)/python -m pip --disable-pip-version-check install -q
+PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
@@ -66,6 +66,8 @@ quick: $(BIN)/.with-test  ## tests alone, without coverage: make quick ARGS="tes
 bench: $(BIN)/.with-test  ## measure agentkit's own time per build, turn and hook
 	@$(BIN)/python -m tests.bench.bench_loop $(ARGS)
 
+docs serve: export NO_MKDOCS_2_WARNING = 1  # an advertisement, not a warning
+
 docs: $(BIN)/.with-docs  ## build the documentation into site/; a broken link fails
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo 'open site/index.html'
@@ -77,7 +79,7 @@ test-lowest:  ## the tests with the oldest dependencies that pyproject.toml clai
 	@$(PYTHON) scripts/lowest.py > .lowest.txt
 	@test -e $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
 	$(SAY) 'installing the oldest dependencies into $(VENV)-lowest'
-	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -q -e '.[test]' -c .lowest.txt
+	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -qq -e '.[test]' -c .lowest.txt
 	$(SAY) 'pytest with the oldest dependencies'
 	@$(VENV)-lowest/bin/python -m pytest -q -n $(JOBS) $(ARGS)
 

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from pydantic import ValidationError
 
 from agentkit.binding import Binding
-from agentkit.errors import MissingStructuredOutput, TruncatedReply
+from agentkit.errors import MissingStructuredOutput, TruncatedReply, UnreadableReply
 from agentkit.limits import Limits
 from agentkit.reply import is_cut_off, is_empty, refuse_unsafe_calls
 from agentkit.transcript import well_formed
@@ -65,6 +65,7 @@ def converse(
 
     Raises:
         TruncatedReply: If the reply broke off each time.
+        UnreadableReply: If the reply could not be built each time.
         MissingStructuredOutput: If a structured answer was required and the model answered in plain text each time.
     """
     sent = well_formed(messages)
@@ -83,23 +84,29 @@ def converse(
         tries[fault] = tries.get(fault, 0) + 1
         if tries[fault] >= again.limit:
             return again.give_up(tries[fault])
-        attempt = Attempt([*sent, *again.added], again.with_tools)
+        attempt = Attempt(well_formed([*sent, *again.added]), again.with_tools)
 
 
 def _unreadable(error: ValueError, limits: Limits) -> tuple[str, _Again]:
     """What to do about a reply that could not even be built; raises the error if it is none of that kind."""
 
     def give_up(tries: int) -> NoReturn:
-        raise error
+        raise UnreadableReply(tries, _problem(error)) from error
 
     if isinstance(error, ValidationError) and error.title == "AIMessage":
-        first = error.errors(include_url=False)[0]
-        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        told = HumanMessage(_NUDGE_UNREADABLE.format(problem=problem))
+        told = HumanMessage(_NUDGE_UNREADABLE.format(problem=_problem(error)))
         return "unreadable", _Again(limits.malformed_answers, give_up, (told,))
     if _NO_STREAM in str(error):  # the stream ended before it began
         return "cut off", _Again(limits.malformed_answers, _truncated)
     raise error
+
+
+def _problem(error: ValueError) -> str:
+    """What was wrong with a reply that could not be built, without its content."""
+    if not isinstance(error, ValidationError):
+        return type(error).__name__
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _unusable(

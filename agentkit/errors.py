@@ -15,6 +15,7 @@ AgentkitError
 │   └── UnusedDecision
 ├── MissingStructuredOutput (StructuredOutputError)
 ├── TruncatedReply (ConnectionError)
+├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
 └── NestedPause (RuntimeError)
 ```
@@ -42,6 +43,7 @@ __all__ = [
     "ReservedField",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnreadableReply",
     "UnusedDecision",
 ]
 
@@ -239,6 +241,22 @@ class TruncatedReply(AgentkitError, ConnectionError):
         super().__init__(
             f"the model's reply broke off before its finish reason, {tries} times in a row. Nothing of it was used. "
             "Check the connection to the provider, or retry the run."
+        )
+
+
+class UnreadableReply(AgentkitError, ValueError):
+    """The model's replies could not be turned into a message, each time it was asked.
+
+    Attributes:
+        tries: How often the model was called.
+    """
+
+    def __init__(self, tries: int, why: str) -> None:
+        """Say how often it was tried and what was wrong with the last reply."""
+        self.tries = tries
+        super().__init__(
+            f"the model's reply could not be read, {tries} times in a row: {why}. Nothing of it was used. "
+            "Check the tools' schemas, or use a model that follows them."
         )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from agentkit.transcript import last_turn
+
 __all__ = ["Exit", "Reason", "exit_of"]
 
 Reason = Literal[
@@ -104,8 +106,14 @@ def read_exit(state: Mapping[str, Any]) -> Exit | None:
     """The exit that a state speaks of: the one written down, else the answer that stands there."""
     if recorded := state.get("exit"):
         return Exit(**recorded)
-    if not state.get("messages"):
+    messages = state.get("messages")
+    if not messages:
         return None
     if state.get("structured_response") is not None:
         return Exit("structured", "the structured answer was given", "model")
+    ai, results = last_turn(messages)
+    if ai is None:
+        return Exit("answer", "no answer of the model is left in the history", "model")
+    if ai.tool_calls and results:  # the model was not asked again
+        return Exit("return_direct", "the tools' results are the answer", ", ".join(str(r.name) for r in results))
     return Exit("answer", "the model answered without asking for a tool", "model")

@@ -131,7 +131,8 @@ def _refuse_unworkable(
 ) -> None:
     if inspect.iscoroutinefunction(sync):
         raise InvalidHook(name, phase, f"is an async function; name it `a{phase}`.")
-    if asynchronous is not None and not inspect.iscoroutinefunction(asynchronous) and inspect.isfunction(asynchronous):
+    function = getattr(asynchronous, "__func__", None)
+    if inspect.isfunction(function) and not inspect.iscoroutinefunction(inspect.unwrap(function)):
         raise InvalidHook(name, f"a{phase}", "is not an async function; write `async def`.")
     if inspect.isgeneratorfunction(sync):
         raise InvalidHook(name, phase, "is a generator; only wraps of `agentkit.Middleware` may be written as one.")

@@ -23,9 +23,10 @@ from langgraph.types import Command, Send
 
 from agentkit._compat import is_resumed
 from agentkit.errors import ForgottenPause
+from agentkit.handover import leave
 from agentkit.local_state import LocalState
 from agentkit.routing import Destination, Router
-from agentkit.state import FAILURE, POSITION
+from agentkit.state import FAILURE, HANDOVER, POSITION
 from agentkit.topology import END, MODEL, TOOLS, Plan, Stop
 
 __all__ = ["Node", "Route", "Step", "TurnNode", "TurnRoute", "at_start"]
@@ -50,6 +51,7 @@ class Node(Runnable[Any, Any]):
         """Run one stop."""
         self.name = stop.name
         self._step = step
+        self._is_tools = stop.kind == "tools"
 
     @property
     def tools_by_name(self) -> Mapping[str, Any]:
@@ -59,10 +61,14 @@ class Node(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the stop."""
+        if not self._is_tools and input.get(HANDOVER):
+            return leave(input)
         return self._step.run(input, get_runtime(), config or {})
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the stop."""
+        if not self._is_tools and input.get(HANDOVER):
+            return leave(input)
         return await self._step.arun(input, get_runtime(), config or {})
 
 
@@ -152,6 +158,8 @@ class TurnNode(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run until the next boundary."""
+        if input.get(HANDOVER):
+            return leave(input)
         config = config or {}
         walk, runtime = self._walk(input, config), get_runtime()
         while walk.position is None:
@@ -163,6 +171,8 @@ class TurnNode(Runnable[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run until the next boundary."""
+        if input.get(HANDOVER):
+            return leave(input)
         config = config or {}
         walk, runtime = self._walk(input, config), get_runtime()
         while walk.position is None:
@@ -175,12 +185,13 @@ class TurnNode(Runnable[Any, Any]):
     def _walk(self, input: Mapping[str, Any], config: RunnableConfig) -> _Walk:
         if (failure := input.get(FAILURE)) is not None:
             raise failure
-        way, name = input.get(POSITION) or (_AFTER, TOOLS)
-        if way == _AFTER:
-            destination = self._router.after(self._router.plan[TOOLS], input)
-            name = destination if isinstance(destination, str) else self._router.plan.loop_entry
+        plan = self._router.plan
+        way, name = input.get(POSITION) or at_start(plan)
+        if way == _AFTER:  # the tools have run since
+            destination = self._router.after(plan[TOOLS], input)
+            name = destination if isinstance(destination, str) else plan.loop_entry
         must_pause = way == _PAUSED and not is_resumed(config)
-        return _Walk(self._router, LocalState(self._channels, input), self._router.plan[name], must_pause=must_pause)
+        return _Walk(self._router, LocalState(self._channels, input), plan[name], must_pause=must_pause)
 
 
 class TurnRoute(Runnable[Any, Any]):

@@ -53,25 +53,25 @@ class LocalState:
         for key, value in updates_of(result):
             if key in self._channels:
                 written.setdefault(key, []).append(_stable(key, value))
+        kept = {key: value for key, value in self.values.items() if key not in self._passing}
+        folded = {key: self._folded(key, kept, values) for key, values in written.items()}  # all of it, or nothing
         for key in self._passing:
-            self.values.pop(key, None)
             self._writes.pop(key, None)
-        self._passing = {key for key in written if isinstance(self._channels[key], EphemeralValue)}
         for key, values in written.items():
-            self._fold(key, values)
             self._writes.setdefault(key, []).extend(values)
+        self._passing = {key for key in written if isinstance(self._channels[key], EphemeralValue)}
+        self.values = kept | {key: channel.get() for key, channel in folded.items() if channel.is_available()}
 
     def writes(self) -> list[tuple[str, Any]]:
         """All that was written, as one step would write it: reducers get every value, other fields the last."""
         return [(key, value) for key, values in self._writes.items() for value in self._combined(key, values)]
 
-    def _fold(self, key: str, values: list[Any]) -> None:
+    def _folded(self, key: str, state: Mapping[str, Any], values: list[Any]) -> BaseChannel[Any, Any, Any]:
+        """The field's channel with the values applied."""
         channel = self._channels[key]
-        kept = key in self.values and not isinstance(channel, EphemeralValue)
-        channel = channel.from_checkpoint(self.values[key]) if kept else channel.copy()
+        channel = channel.from_checkpoint(state[key]) if key in state else channel.copy()
         channel.update(values)
-        if channel.is_available():
-            self.values[key] = channel.get()
+        return channel
 
     def _combined(self, key: str, values: list[Any]) -> Sequence[Any]:
         if not isinstance(self._channels[key], BinaryOperatorAggregate):

@@ -31,7 +31,15 @@ class Placement:
     """Names of middlewares whose wraps this one must sit inside of, where they are present."""
 
 
-class Middleware(AgentMiddleware[Any, Any, Any]):
+if TYPE_CHECKING:
+    # A generator wrap has another signature than LangChain's, and users' type checkers must not object to one: for them
+    # the base has no signatures at all. A middleware still goes wherever an `AgentMiddleware` is asked for.
+    _Base: Any = AgentMiddleware
+else:
+    _Base = AgentMiddleware[Any, Any, Any]
+
+
+class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
     """A LangChain middleware whose wraps may be generators, written once for sync and async.
 
     Yield the request (or another one) to call what is inside; the result comes back, and exceptions are raised, at the
@@ -55,12 +63,6 @@ class Middleware(AgentMiddleware[Any, Any, Any]):
 
     tool_placement: Placement = Placement()
     """Where `wrap_tool_call` must sit."""
-
-    if TYPE_CHECKING:  # a generator wrap has another signature than LangChain's
-        wrap_model_call: Any
-        wrap_tool_call: Any
-        awrap_model_call: Any
-        awrap_tool_call: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Turn each wrap of the class that is a generator function into its sync and async form."""

@@ -32,11 +32,19 @@ def arrange(hooks: Sequence[Hook], kind: str) -> tuple[Hook, ...]:
     while left:
         ready = next((i for i in left if not any(j in outside[i] for j in left)), None)
         if ready is None:
-            names = tuple(hooks[i].name for i in left)
+            names = tuple(hooks[i].name for i in _circle(left, outside))
             raise PlacementConflict(kind, names, "each asks to sit inside another of them")
         ordered.append(hooks[ready])
         left.remove(ready)
     return tuple(ordered)
+
+
+def _circle(left: Sequence[int], outside: Sequence[set[int]]) -> list[int]:
+    """Those of the hooks that wait for each other, without the ones that only wait behind them."""
+    circle = list(left)
+    while idle := [i for i in circle if not any(i in outside[j] for j in circle)]:
+        circle = [i for i in circle if i not in idle]
+    return circle
 
 
 def _outside_of(hooks: Sequence[Hook], places: Sequence[Placement], kind: str) -> list[set[int]]:

@@ -20,6 +20,7 @@ _ALWAYS_SENT: Final = {
     "anthropic": ("stop_reason", "finish_reason"),
     "google_genai": ("finish_reason",),
 }
+_CUT: Final = "the reply was cut off by the token limit"
 _SILENT_BLOCKS: Final = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
 
 
@@ -55,48 +56,43 @@ def refuse_unsafe_calls(reply: AIMessage) -> AIMessage:
     fragment that has neither name nor id (the arguments went astray). Later ids that repeat an earlier one of the same
     message get a suffix.
     """
-    if not reply.tool_calls:
+    if not reply.tool_calls and not reply.invalid_tool_calls:
         return reply
+    cut = _hit_length(reply) and not any(call.get("error") == _CUT for call in reply.invalid_tool_calls)
     stray = any(not call["name"] and not call["id"] for call in reply.invalid_tool_calls)
-    cut = _hit_length(reply)
     kept: list[ToolCall] = []
     refused: list[InvalidToolCall] = []
     for position, call in enumerate(reply.tool_calls):
         if cut and position == len(reply.tool_calls) - 1:
-            refused.append(_refused(call, "the reply was cut off by the token limit"))
+            refused.append(_refused(call, _CUT))
         elif stray and not call["args"]:
             refused.append(_refused(call, "the arguments arrived in fragments that belong to no call"))
         else:
             kept.append(call)
-    unique = unique_ids(kept)
-    if not refused and unique == kept:
+    broken = [*refused, *(call for call in reply.invalid_tool_calls if not stray or call["name"] or call["id"])]
+    unique = unique_ids([*kept, *broken])
+    if unique == [*reply.tool_calls, *reply.invalid_tool_calls]:
         return reply
-    invalid = (
-        [call for call in reply.invalid_tool_calls if call["name"] or call["id"]] if stray else reply.invalid_tool_calls
-    )
-    return with_calls(reply, unique, [*refused, *invalid])
+    return with_calls(reply, unique[: len(kept)], unique[len(kept) :])
 
 
-def refuse(reply: AIMessage, broken: Mapping[str, str]) -> AIMessage:
-    """The reply with these calls moved to the unreadable ones.
+def refuse(reply: AIMessage, broken: Mapping[int, str]) -> AIMessage:
+    """The reply with some of its calls moved to the unreadable ones.
 
     Args:
         reply: The reply.
-        broken: The raw arguments, by call id.
+        broken: The raw arguments of those calls, by the call's position.
     """
-    kept = [call for call in reply.tool_calls if call["id"] not in broken]
-    if len(kept) == len(reply.tool_calls):
-        return reply
+    kept = [call for position, call in enumerate(reply.tool_calls) if position not in broken]
     refused = [
         InvalidToolCall(
-            name=call["name"],
-            args=broken[str(call["id"])],
-            id=call["id"],
+            name=reply.tool_calls[position]["name"],
+            args=raw,
+            id=reply.tool_calls[position]["id"],
             error="the arguments are not one JSON object",
             type="invalid_tool_call",
         )
-        for call in reply.tool_calls
-        if call["id"] in broken
+        for position, raw in broken.items()
     ]
     return with_calls(reply, kept, [*refused, *reply.invalid_tool_calls])
 

@@ -17,13 +17,10 @@ from agentkit.structured import is_structured_result
 from agentkit.topology import TOOLS, Plan, Rule, Stop
 from agentkit.transcript import last_turn, open_invalid_calls, pending_calls
 
-__all__ = ["HAND_OVER", "Destination", "Router"]
+__all__ = ["Destination", "Router"]
 
 Destination: TypeAlias = str | list[ToolCall]
 State: TypeAlias = Mapping[str, Any]
-
-HAND_OVER: Final = ToolCall(name="", args={}, id=None, type="tool_call")
-"""Dispatched to the tools step when a whole batch is answered and one of its calls leads to the parent graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class Router:
 
     def _after_results(self, stop: Stop, state: State) -> Destination:
         if state.get(HANDOVER):
-            return [HAND_OVER]
+            return self.plan.loop_entry  # whatever node comes next leaves for the parent graph
         ai, results = last_turn(state["messages"])
         if ai is None:
             return self.plan.loop_entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -11,7 +11,8 @@ from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.graph import Graph
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import GraphOutput
+from langgraph.types import Command, GraphOutput
+from pydantic import BaseModel
 
 from agentkit._compat import is_task
 from agentkit.cancellation import recorded
@@ -117,12 +118,15 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def _started(self, input: Any) -> Any:
         """The input of a new user turn, with the counts started anew. A resume has none."""
-        if not isinstance(input, dict):
+        if input is None or isinstance(input, Command):
+            return input
+        given = _fields(input)
+        if given is None:
             return input
         allowed = _steps_left()
         tally = {} if allowed is None else {"allowed": min(allowed, self.agent.limits.model_calls)}
         position = {POSITION: at_start(self.plan)} if self.agent.logical is not None else {}
-        return {**input, TALLY: tally, HANDOVER: None, **position}
+        return {**given, TALLY: tally, HANDOVER: None, **position}
 
     def _with_exit(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of `invoke`, so that the exit comes out with the values, if the caller chose no keys."""
@@ -146,6 +150,17 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
             return Result(values, ended)
         unchanged = {key: value for key, value in values.items() if key != "messages" and _same(input.get(key), value)}
         return Result({key: value for key, value in values.items() if key not in unchanged}, ended, unchanged)
+
+
+def _fields(input: Any) -> dict[str, Any] | None:
+    """The fields that an input sets, whatever kind of state object it is."""
+    if isinstance(input, Mapping):
+        return dict(input)
+    if isinstance(input, BaseModel):
+        return {field: getattr(input, field) for field in input.model_fields_set}
+    if is_dataclass(input):
+        return {field.name: getattr(input, field.name) for field in fields(input)}
+    return None
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -7,6 +7,7 @@ is heard from the stream, or stands in the reply's content blocks, and is parsed
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
@@ -39,24 +40,52 @@ class Ear(BaseCallbackHandler):
 
     def checked(self, reply: AIMessage) -> AIMessage:
         """The reply, with each call whose arguments were not sent as one JSON object among the unreadable ones."""
-        raw = {**self._heard(), **_written(reply)}
-        broken = {call_id: text for call_id, text in raw.items() if text.strip() and not _is_object(text)}
+        heard = self._heard()
+        written = _written(reply)
+        broken: dict[int, str] = {}
+        for position, call in enumerate(reply.tool_calls):
+            texts = heard.get(call["id"] or "")
+            raw = texts.pop(0) if texts else written.get(call["id"] or "", "")
+            if raw.strip() and not _is_object(raw):
+                broken[position] = raw
         return refuse(reply, broken) if broken else reply
 
-    def _heard(self) -> dict[str, str]:
-        """The raw arguments by call id. A fragment without an id goes on with the call of its index, or the last."""
-        raw: dict[str, str] = {}
-        by_index: dict[Any, str] = {}
-        current: str | None = None
+    def _heard(self) -> dict[str, list[str]]:
+        """The raw arguments by call id, in the order of the calls: ids may repeat.
+
+        A fragment with an id goes on with the call of that id and index, or begins another one; a fragment without goes
+        on with the call of its index, or with the last.
+        """
+        calls: list[_Call] = []
         for fragment in self._fragments:
-            index = fragment.get("index")
-            current = fragment.get("id") or by_index.get(index, current)
-            if current is None:
-                continue
-            if index is not None:
-                by_index[index] = current
-            raw[current] = raw.get(current, "") + (fragment.get("args") or "")
+            call_id, index, text = fragment.get("id"), fragment.get("index"), fragment.get("args") or ""
+            call = next((call for call in reversed(calls) if call.goes_on(call_id, index)), None)
+            if call is None and call_id:
+                call = _Call(call_id, index)
+                calls.append(call)
+            if call is not None:
+                call.text += text
+        raw: dict[str, list[str]] = {}
+        for call in calls:
+            raw.setdefault(call.id, []).append(call.text)
         return raw
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call as it is heard."""
+
+    id: str
+    index: Any
+    text: str = ""
+
+    def goes_on(self, call_id: str | None, index: Any) -> bool:
+        """Whether a fragment belongs to this call."""
+        if call_id and call_id != self.id:
+            return False
+        if index is None and self.index is None:
+            return not call_id or not _is_object(self.text)
+        return bool(index == self.index)
 
 
 def listen(model: Any, config: RunnableConfig) -> tuple[Ear, RunnableConfig | None]:

@@ -1,28 +1,26 @@
 """The tools step: one call through its wraps to the tool, and what may not happen to it.
 
 Execution itself is LangGraph's `ToolNode`; here stands what agentkit promises about it: an answered call is never run,
-a tool's own exception reaches the model, and commands to a parent graph take effect when the whole batch is answered.
+and a tool's own exception reaches the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from agentkit._compat import read_state
 from agentkit.chain import Layer, compose
-from agentkit.routing import HAND_OVER
-from agentkit.state import HANDOVER
+from agentkit.handover import collected
 from agentkit.transcript import last_turn
 
 __all__ = ["ToolsStep", "tool_layer", "tool_node"]
@@ -79,7 +77,7 @@ class ToolsStep:
     """Runs the calls that were dispatched to it."""
 
     node: ToolNode
-    visible: Collection[str]
+    visible: Sequence[str]
     """Fields that tools may see."""
 
     @property
@@ -95,26 +93,22 @@ class ToolsStep:
             runtime: The run's runtime.
             config: The step's config.
         """
-        state = read_state(config, (*self.visible, HANDOVER))
+        state = read_state(config, self.visible)
         calls = _runnable(given, state)
-        if calls == [HAND_OVER]:
-            return _leave(state)
-        return _collected(self.node.invoke(self._input(calls, state), config), calls, state) if calls else None
+        return collected(self.node.invoke(_input(calls, state), config), calls, state) if calls else None
 
     async def arun(self, given: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """Run calls, async; see `run`."""
-        state = read_state(config, (*self.visible, HANDOVER))
+        state = read_state(config, self.visible)
         calls = _runnable(given, state)
-        if calls == [HAND_OVER]:
-            return _leave(state)
-        return _collected(await self.node.ainvoke(self._input(calls, state), config), calls, state) if calls else None
+        return collected(await self.node.ainvoke(_input(calls, state), config), calls, state) if calls else None
 
-    def _input(self, calls: list[ToolCall], state: dict[str, Any]) -> Any:
-        """One call goes with the state that its tool may see; several only come by a `goto`."""
-        if len(calls) > 1:
-            return calls
-        shown = {key: value for key, value in state.items() if key != HANDOVER}
-        return ToolCallWithContext(__type="tool_call_with_context", tool_call=calls[0], state=shown)
+
+def _input(calls: list[ToolCall], state: dict[str, Any]) -> Any:
+    """One call goes with the state that its tool may see; several only come by a `goto`."""
+    if len(calls) > 1:
+        return calls
+    return ToolCallWithContext(__type="tool_call_with_context", tool_call=calls[0], state=state)
 
 
 def _runnable(given: Any, state: State) -> list[ToolCall]:
@@ -122,70 +116,4 @@ def _runnable(given: Any, state: State) -> list[ToolCall]:
     ai, results = last_turn(state["messages"])
     calls = given if isinstance(given, list) else (ai.tool_calls if ai else [])
     answered = {result.tool_call_id for result in results}
-    return [call for call in calls if call["id"] not in answered or call == HAND_OVER]
-
-
-def _collected(outputs: Any, calls: Sequence[ToolCall], state: State) -> Any:
-    """What the calls returned, with commands to a parent graph kept until the batch is answered."""
-    if not isinstance(outputs, list) or not any(_leads_out(output) for output in outputs):
-        return outputs
-    ai, _ = last_turn(state["messages"])
-    if ai is not None and len(ai.tool_calls) == 1:
-        return outputs  # nothing to wait for
-    kept = [output for output in outputs if not _leads_out(output)]
-    leaving = [output for output in outputs if _leads_out(output)]
-    ids = {call["id"] for call in calls}
-    answers = [
-        m for command in leaving for m in _messages(command) if isinstance(m, ToolMessage) and m.tool_call_id in ids
-    ]
-    return [*kept, Command(update={HANDOVER: leaving, "messages": answers})]
-
-
-def _leads_out(output: Any) -> bool:
-    return isinstance(output, Command) and output.graph == Command.PARENT
-
-
-def _leave(state: State) -> Command[Any]:
-    """One command to the parent graph made of all that the batch returned, with every call answered."""
-    leaving: list[Command[Any]] = list(state[HANDOVER])
-    ai, results = last_turn(state["messages"])
-    updates: list[tuple[str, Any]] = []
-    messages: list[Any] = []
-    for command in leaving:
-        for key, value in _pairs(command):
-            if key == "messages":
-                messages.extend(value if isinstance(value, list) else [value])
-            elif (key, value) not in updates:
-                updates.append((key, value))
-    if messages:
-        updates.append(("messages", _answered(messages, ai, results)))
-    gotos: list[Any] = []
-    for command in leaving:
-        for goto in command.goto if isinstance(command.goto, list | tuple) else [command.goto]:
-            if goto and goto not in gotos:
-                gotos.append(goto)
-    return Command(graph=Command.PARENT, update=updates, goto=gotos)
-
-
-def _answered(messages: list[Any], ai: AIMessage | None, results: Sequence[ToolMessage]) -> list[Any]:
-    """The messages with the whole batch answered, where they hold the message that asked for it."""
-    place = max((i for i, m in enumerate(messages) if ai is not None and getattr(m, "id", None) == ai.id), default=None)
-    if place is None:
-        return messages
-    there = {m.tool_call_id for m in messages[place + 1 :] if isinstance(m, ToolMessage)}
-    missing = [result for result in results if result.tool_call_id not in there]
-    end = place + 1
-    while end < len(messages) and isinstance(messages[end], ToolMessage):
-        end += 1
-    return [*messages[:end], *missing, *messages[end:]]
-
-
-def _messages(command: Command[Any]) -> list[Any]:
-    found = dict(_pairs(command)).get("messages") or []
-    return found if isinstance(found, list) else [found]
-
-
-def _pairs(command: Command[Any]) -> list[tuple[str, Any]]:
-    if isinstance(command.update, Mapping):
-        return list(command.update.items())
-    return list(command.update or ())
+    return [call for call in calls if call["id"] not in answered]

@@ -153,15 +153,15 @@ def _turn(message: AIMessage, results: list[ToolMessage]) -> Iterator[AnyMessage
     """One AI message without calls that cannot be sent, and its results, each once, in the order they came."""
     calls = [c for c in message.tool_calls if c["name"] and c["id"]]
     invalid = [c for c in message.invalid_tool_calls if c["name"] and c["id"] is not None]
-    unique = unique_ids(calls)
-    ids = {*(c["id"] for c in unique), *(c["id"] for c in invalid)}
-    if unique != message.tool_calls or invalid != message.invalid_tool_calls:
-        message = with_calls(message, unique, invalid)
+    unique, readable = unique_ids([*calls, *invalid]), len(calls)
+    ids = {c["id"] for c in unique}
+    if unique != [*message.tool_calls, *message.invalid_tool_calls]:
+        message = with_calls(message, unique[:readable], unique[readable:])
     message = _without_loose_blocks(message, ids)
     yield message
     if not ids:
         return
-    renamed = _renamed(calls, unique)
+    renamed = _renamed([*calls, *invalid], unique)
     seen: set[str | None] = set()
     for result in results:
         if result.tool_call_id in seen and renamed.get(result.tool_call_id):
@@ -172,7 +172,7 @@ def _turn(message: AIMessage, results: list[ToolMessage]) -> Iterator[AnyMessage
     yield from _made_up(message, seen)
 
 
-def _renamed(calls: list[ToolCall], unique: list[ToolCall]) -> dict[str, list[str]]:
+def _renamed(calls: Sequence[Any], unique: Sequence[Any]) -> dict[str, list[str]]:
     """For each repeated id, the new ids that its later calls were given."""
     found: dict[str, list[str]] = {}
     for old, new in zip(calls, unique, strict=True):
@@ -181,11 +181,11 @@ def _renamed(calls: list[ToolCall], unique: list[ToolCall]) -> dict[str, list[st
     return found
 
 
-def unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
-    """The calls, later ones that repeat an id under a new id (`id#2`)."""
+def unique_ids(calls: Sequence[Any]) -> list[Any]:
+    """The calls, readable or not, later ones that repeat an id under a new id (`id#2`)."""
     taken = {call["id"] for call in calls}
     seen: set[str | None] = set()
-    unique: list[ToolCall] = []
+    unique: list[Any] = []
     for call in calls:
         if call["id"] is not None and call["id"] in seen:
             number = 2

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from inspect import isawaitable
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, cast
 
-import pytest
 from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt, interrupt
 
 from agentkit import create_agent
+from agentkit.testing._overlap import in_one_loop, in_threads
+from agentkit.testing._stores import opener
 from agentkit.testing._trial import QUESTION, Boom, Factory, Inspector, LastState, Trial, Twice, assert_same, typed
 from agentkit.testing.messages import ai, tool_call
 from agentkit.testing.model import Request
 from agentkit.testing.pairing import assert_paired
-from agentkit.testing.running import EntryPoint, RunResult, comparable
+from agentkit.testing.running import EntryPoint, comparable
+
+try:
+    import pytest
+except ImportError as missing:
+    raise ImportError("MiddlewareContract is a suite of pytest checks: pip install pytest") from missing
 
 __all__ = ["MiddlewareContract"]
 
 _Middleware = AgentMiddleware[Any, Any, Any]
 _SYNC_AND_ASYNC: tuple[EntryPoint, ...] = ("invoke", "ainvoke")
-_RENDEZVOUS = 5.0  # seconds that one run waits for the other before both go on alone
 _FACTORIES: dict[str, Factory] = {"agentkit": create_agent, "langchain": langchain_create_agent}
 
 
@@ -200,15 +197,16 @@ class MiddlewareContract:
                 alone[thread] = trial.result(trial.run(prompt, entry, thread), thread)
             again = trial.result(trial.run(self.prompt, entry, "1"), "1")
             assert_same(again, alone["1"], f"{entry}, a run after another")
-            together = self._in_threads if entry == "invoke" else self._in_one_loop
-            for thread, got in together(create, prompts).items():
+            together = in_threads if entry == "invoke" else in_one_loop
+            overlapping = together(prompts, self.answer, partial(self._trial, create, [self.make()]))
+            for thread, got in overlapping.items():
                 assert_same(got, alone[thread], f"{entry}, run {thread} beside another")
 
     # ---------------------------------------------------------------- stored state
 
     def test_state_survives_a_restart(self, create: Factory, store: str) -> None:
         """With everything rebuilt between two turns, the second goes as if nothing had been; no value changes type."""
-        with _opener(store) as reopen, _opener(store) as other:
+        with opener(store) as reopen, opener(store) as other:
             going_on = self._trial(create, [self.make()], checkpointer=reopen())
             going_on.run(self.prompt, "invoke")
             expected = going_on.result(going_on.run("and the one before", "invoke"))
@@ -228,7 +226,7 @@ class MiddlewareContract:
         """With everything rebuilt during a pause, the run goes on as if nothing had been."""
         results = []
         for restart in (False, True):
-            with _opener(store) as reopen:
+            with opener(store) as reopen:
                 trial = self._pausing_tool(create, checkpointer=reopen())
                 trial.run(self.prompt, "invoke")
                 if restart:
@@ -289,90 +287,7 @@ class MiddlewareContract:
                 bare = self._trial(create, [], **planted).run(self.prompt, entry).error
                 assert comparable(error) == comparable(bare), f"{entry}: the run gave {error!r} instead of {bare!r}"
 
-    def _in_threads(self, create: Factory, prompts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-        """Run all prompts at once in threads; each waits for the others at every model call and lookup."""
-        barrier = threading.Barrier(len(prompts))
-
-        def meet() -> None:
-            with suppress(threading.BrokenBarrierError):  # the other run has fewer calls and is over
-                barrier.wait(_RENDEZVOUS)
-
-        def answer(request: Request) -> Any:
-            meet()
-            return self.answer(request)
-
-        def lookup(key: str) -> str:
-            meet()
-            return f"value of {key}"
-
-        def one(thread: str) -> RunResult:
-            try:
-                return trial.run(prompts[thread], "invoke", thread)
-            finally:
-                barrier.abort()
-
-        trial = self._trial(create, [self.make()], answer=answer, lookup=lookup)
-        with ThreadPoolExecutor(len(prompts)) as pool:
-            outcomes = dict(zip(prompts, pool.map(one, prompts), strict=True))
-        return {thread: trial.result(outcome, thread) for thread, outcome in outcomes.items()}
-
-    def _in_one_loop(self, create: Factory, prompts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-        """Run all prompts at once in one event loop; each waits for the others at every model call."""
-        barrier = asyncio.Barrier(len(prompts))
-
-        async def answer(request: Request) -> Any:
-            with suppress(asyncio.BrokenBarrierError, TimeoutError):  # the other run has fewer calls and is over
-                await asyncio.wait_for(barrier.wait(), _RENDEZVOUS)
-            given = self.answer(request)
-            return await given if isawaitable(given) else given
-
-        async def one(thread: str) -> RunResult:
-            try:
-                return await trial.arun(prompts[thread], thread)
-            finally:
-                await barrier.abort()
-
-        async def together() -> list[RunResult]:
-            return await asyncio.gather(*map(one, prompts))
-
-        trial = self._trial(create, [self.make()], answer=answer)
-        outcomes = asyncio.run(together())
-        return {thread: trial.result(outcome, thread) for thread, outcome in zip(prompts, outcomes, strict=True)}
-
 
 def _answers(request: Request) -> int:
     """How many answers of the model the request shows."""
     return sum(isinstance(m, AIMessage) for m in request.messages)
-
-
-@contextmanager
-def _opener(store: str) -> Iterator[Callable[[], BaseCheckpointSaver[Any]]]:
-    """A function that opens the same store again and again, each time as a new process would."""
-    if store == "memory":
-        first = InMemorySaver()
-        yield lambda: _reread(first)
-        return
-    sqlite = pytest.importorskip(
-        "langgraph.checkpoint.sqlite", reason="langgraph-checkpoint-sqlite is not installed (extra: sqlite)"
-    )
-    import sqlite3
-
-    with TemporaryDirectory() as folder:
-        connections: list[sqlite3.Connection] = []
-
-        def open_again() -> BaseCheckpointSaver[Any]:
-            connections.append(sqlite3.connect(Path(folder, "threads.db"), check_same_thread=False))
-            return cast("BaseCheckpointSaver[Any]", sqlite.SqliteSaver(connections[-1]))
-
-        try:
-            yield open_again
-        finally:
-            for connection in connections:
-                connection.close()
-
-
-def _reread(saver: InMemorySaver) -> InMemorySaver:
-    """A saver of its own over the same serialised bytes."""
-    again = InMemorySaver(serde=saver.serde)
-    again.storage, again.writes, again.blobs = saver.storage, saver.writes, saver.blobs
-    return again

@@ -436,6 +436,12 @@ def test_users_run_it_by_subclassing(pytester: pytest.Pytester) -> None:
             def make(self):
                 return Broken()
 
+        class TestMistaken(MiddlewareContract):
+            exempt = {"test_nothing": "no such check"}
+
+            def make(self):
+                return AgentMiddleware()
+
         class TestNothing(MiddlewareContract):
             exempt = {"test_nothing_per_run_is_kept": "just so"}
 
@@ -448,4 +454,5 @@ def test_users_run_it_by_subclassing(pytester: pytest.Pytester) -> None:
     for factory in ("agentkit", "langchain"):
         result.stdout.fnmatch_lines([f"*FAILED*TestBroken::test_sync_equals_async?{factory}?*"])
     result.stdout.no_fnmatch_line("*FAILED*TestNothing*")
-    result.assert_outcomes(failed=2, passed=4, skipped=2)
+    result.stdout.fnmatch_lines(["*`exempt` names checks that do not exist: ?'test_nothing'?*"])
+    result.assert_outcomes(failed=2, passed=4, skipped=2, errors=4)

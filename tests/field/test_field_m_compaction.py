@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.exceptions import ModelAuthenticationError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -23,7 +24,8 @@ def long_history(pairs: int) -> list[BaseMessage]:
 
 
 def test_lc_38867_a_failed_summary_removes_nothing(entry: EntryPoint) -> None:
-    summariser = ScriptedModel(RuntimeError("no summary today"), repeat=True)
+    error = ModelAuthenticationError("no summary today")  # one that the middleware does not retry
+    summariser = ScriptedModel(error, repeat=True)
     compaction = SummarizationMiddleware(summariser, trigger=("messages", 6), keep=("messages", 2))
     model = ScriptedModel("fine", repeat=True)
     agent = create_agent(model, [], middleware=[compaction], checkpointer=InMemorySaver())

@@ -1,0 +1,61 @@
+"""Put the assistant together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
+
+from agentkit import create_agent
+from examples.order_assistant.offline_model import DialoguePlanner
+from examples.order_assistant.shop import Shop
+from examples.order_assistant.tools import ShopContext, make_tools
+
+__all__ = ["SYSTEM_PROMPT", "build"]
+
+SYSTEM_PROMPT = """\
+You are the order assistant of a small online shop. You help one signed-in customer with their orders, parcels and \
+refunds, and with the shop's products and reviews.
+
+- Answer in the customer's language: English or Chinese (中文). Be brief and friendly; use plain text.
+- Take every fact from a tool result. Never invent an order, a date, a price or a tracking event.
+- The tools know who the customer is. An order they do not find is not this customer's; say so and ask for the number.
+- Amounts come as text for people and as minor units (cents, fen); write the text, compute with the minor units.
+- Look up several things at once when they do not depend on each other, for example the reviews of two products.
+- Before refund_order, name the order and the amount and wait for the customer's yes. Refund only what they confirmed.
+- If a tool refuses, explain why in one sentence and say what is possible instead. Do not repeat the same call.
+"""
+
+
+def build(
+    db_path: str | Path,
+    model: str | BaseChatModel | None = None,
+    checkpointer: Checkpointer = None,
+    **kwargs: Any,
+) -> CompiledStateGraph[Any, ShopContext, Any, Any]:
+    """Compile the order assistant.
+
+    Run it with `context=ShopContext(customer_id=...)`; that is the customer whose orders its tools see.
+
+    Args:
+        db_path: The shop's SQLite file; created and seeded on first use.
+        model: A chat model, or a name for LangChain's `init_chat_model`; None is the offline `DialoguePlanner`.
+        checkpointer: Keeps the conversations; without one, every run stands alone.
+        **kwargs: Passed on to `create_agent`, for example `middleware`.
+
+    Raises:
+        DatabaseUnusable: `db_path` cannot be opened or created.
+    """
+    tools = make_tools(Shop.open(db_path))
+    return create_agent(
+        model or DialoguePlanner(),
+        tools,
+        system_prompt=SYSTEM_PROMPT,
+        context_schema=ShopContext,
+        checkpointer=checkpointer,
+        name="order_assistant",
+        **kwargs,
+    )

@@ -1,0 +1,209 @@
+"""Show a running agent in the terminal: text as it streams, one line per tool call."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+__all__ = ["ToolLines", "Typewriter", "View"]
+
+# A line may not begin with one of these; they hang over the margin instead.
+_CLOSING = frozenset("，。！？；：、）》”’…")  # noqa: RUF001 - Chinese punctuation is meant
+_OPENING = frozenset("（《“‘")  # noqa: RUF001
+
+
+@dataclass
+class Typewriter:
+    """Print text piece by piece and break lines between words, so that nothing has to be printed twice."""
+
+    console: Console
+    column: int = 0
+    _word: str = ""
+    _gap: str = ""
+
+    def write(self, text: str) -> None:
+        """Print what is complete; a word that may go on is kept back."""
+        for character in text:
+            if character.isspace():
+                self._flush_word()
+                self._space(character)
+            elif character in _OPENING:
+                self._flush_word()
+                self._word = character
+            elif character in _CLOSING:
+                self._flush_word()
+                self._put(character, hang=True)
+            elif unicodedata.east_asian_width(character) in "WF":
+                if self._word not in _OPENING:
+                    self._flush_word()
+                self._word += character
+                self._flush_word()
+            else:
+                self._word += character
+
+    def end(self) -> None:
+        """Print the rest and begin a new line, unless at the start of one."""
+        self._flush_word()
+        if self.column:
+            self._newline()
+
+    def _flush_word(self) -> None:
+        if self._word:
+            word, self._word = self._word, ""
+            self._put(word)
+
+    def _space(self, character: str) -> None:
+        if character == "\n":
+            self._newline()
+        else:
+            self._gap += " "
+
+    def _put(self, text: str, hang: bool = False) -> None:
+        width = cell_len(self._gap + text)
+        # Two columns stay free for a closing mark.
+        if not hang and self.column and self.column + width > self.console.width - 2:
+            self._newline()
+        self.console.out(self._gap + text, end="", highlight=False)
+        self.column += cell_len(self._gap + text)
+        self._gap = ""
+
+    def _newline(self) -> None:
+        self.console.out("")
+        self.column = 0
+        self._gap = ""
+
+
+@dataclass
+class _Line:
+    call: ToolCall
+    state: str = "running"
+    detail: str = ""
+
+
+@dataclass
+class ToolLines:
+    """One line per tool call: a spinner while it runs, then how it ended. Without a terminal: only how it ended."""
+
+    console: Console
+    words: Mapping[str, str]
+    """Texts for `done`, `failed` and `stopped`."""
+    _lines: dict[str, _Line] = field(default_factory=dict)
+    _live: Live | None = None
+
+    def start(self, calls: Iterable[ToolCall]) -> None:
+        """Show calls that begin to run."""
+        self._lines |= {str(call["id"]): _Line(call) for call in calls}
+        drawable = self.console.is_terminal and not self.console.is_dumb_terminal
+        if self._lines and drawable and self._live is None:
+            self._live = Live(console=self.console, get_renderable=self._render, refresh_per_second=12)
+            self._live.start(refresh=True)
+
+    def finish(self, message: ToolMessage) -> None:
+        """Show how a call ended. A result for a call that never ran here is not shown."""
+        line = self._lines.get(message.tool_call_id)
+        if line is None or line.state != "running":
+            return
+        line.state = "failed" if message.status == "error" else "done"
+        line.detail = str(message.text) if line.state == "failed" else ""
+        self._ended(line)
+        if all(line.state != "running" for line in self._lines.values()):
+            self.close()
+
+    def close(self) -> None:
+        """Forget the calls; those without a result were stopped by somebody."""
+        for line in self._lines.values():
+            if line.state == "running":
+                line.state = "stopped"
+                self._ended(line)
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        self._lines = {}
+
+    def _ended(self, line: _Line) -> None:
+        if self._live is None:
+            self.console.print(self._row(line))
+
+    def _render(self) -> RenderableType:
+        return Group(*(self._row(line) for line in self._lines.values()))
+
+    def _row(self, line: _Line) -> RenderableType:
+        arguments = ", ".join(f"{key}={_short(value)}" for key, value in line.call["args"].items())
+        what = Text(f"{line.call['name']}({arguments})", style="dim")
+        if line.state == "running":
+            return Spinner("dots", what)
+        mark, style = {"done": ("✓", "green"), "failed": ("✗", "red"), "stopped": ("-", "yellow")}[line.state]
+        row = Text.assemble((f"{mark} {self.words[line.state]} ", style), what)
+        if line.detail:
+            row.append(f": {line.detail}", style="dim")
+        row.truncate(self.console.width - 2, overflow="ellipsis")
+        row.no_wrap = True
+        return row
+
+
+@dataclass
+class View:
+    """Everything one run shows. Feed it the parts of a stream, then `close` it."""
+
+    console: Console
+    words: Mapping[str, str]
+    known: set[str]
+    """Ids of messages that were there before the run."""
+    _speaking: bool = False
+
+    def __post_init__(self) -> None:
+        """Set up the two kinds of lines."""
+        self._typewriter = Typewriter(self.console)
+        self._tools = ToolLines(self.console, self.words)
+
+    def show(self, mode: str, part: Any) -> None:
+        """Show one part of a stream with `stream_mode=["messages", "updates"]`."""
+        if mode == "messages":
+            message, _ = part
+            if isinstance(message, AIMessage) and message.text and message.id not in self.known:
+                self.say(str(message.text))
+            return
+        for update in part.values():
+            for message in _messages(update):
+                if isinstance(message, AIMessage) and message.tool_calls:
+                    self._typewriter.end()
+                    self._speaking = False
+                    self._tools.start(message.tool_calls)
+                elif isinstance(message, ToolMessage):
+                    self._tools.finish(message)
+
+    def close(self) -> None:
+        """Finish what is open, also after an error."""
+        self._tools.close()
+        self._typewriter.end()
+
+    def say(self, text: str) -> None:
+        """Print a piece of the assistant's answer."""
+        if not self._speaking:
+            self._speaking = True
+            self._tools.close()
+            label = f"{self.words['assistant']} > "
+            self.console.print(Text(label, style="bold cyan"), end="")
+            self._typewriter.column = cell_len(label)
+        self._typewriter.write(text)
+
+
+def _messages(update: Any) -> list[BaseMessage]:
+    messages = update.get("messages") if isinstance(update, Mapping) else None
+    messages = messages if isinstance(messages, list) else [messages]
+    return [message for message in messages if isinstance(message, BaseMessage)]
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:39]}…"
