@@ -312,7 +312,7 @@ class SameCallFailed(_Threshold):
     """Ends the run when one call, same tool and same arguments, failed `n` times without succeeding between."""
 
     reason: ClassVar[Reason] = "repeated_call"
-    advice: ClassVar[str] = "Do not send the same call again: change its arguments, or say what is missing."
+    advice: ClassVar[str] = "Sent again it will hardly help: change its arguments, or say what is missing."
 
     n: float = 2
 
@@ -344,7 +344,7 @@ class RepeatedCall(_Threshold):
 
 DEFAULT_RULES: tuple[Rule, ...] = (
     StepBudget(10),
-    SameCallFailed(2),
+    SameCallFailed(3, nudge_at=2),
     ConsecutiveFailures(3, nudge_at=2),
     RepeatedCall(3, nudge_at=2),
 )

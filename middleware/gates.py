@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast,
 from langchain.agents.middleware import AgentState, ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
 from langchain.agents.middleware.types import OmitFromInput, PrivateStateAttr
 from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from typing_extensions import TypedDict
@@ -148,9 +149,7 @@ class Gates(Middleware):
             return self._written(state, counts, steps)  # an answer stands, whatever it has cost
         return self._judged(state, counts, steps, "after_model", [call["name"] for call in calls])
 
-    def wrap_model_call(  # type: ignore[override]  # a generator, see `Middleware`
-        self, request: ModelRequest[Any]
-    ) -> Generator[ModelRequest[Any], ModelResponse[Any], Any]:
+    def wrap_model_call(self, request: ModelRequest[Any]) -> Generator[ModelRequest[Any], ModelResponse[Any], Any]:
         """Tell the model what it has to know: that the end is near, or that this is the closing call."""
         counts = self._counts(request.state)
         if counts and counts["closing"]:
@@ -299,7 +298,8 @@ def _is_error(result: ToolMessage) -> bool:
 
 def _writers(tools: Iterable[Any]) -> list[str]:
     """Names of the tools whose contract says that they write."""
-    return [tool.name for tool in tools if (getattr(tool, "metadata", None) or {}).get("effect") == "write"]
+    ours = [tool for tool in tools if isinstance(tool, BaseTool)]  # not a provider's
+    return [tool.name for tool in ours if ((tool.metadata or {}).get("agentkit") or {}).get("effect") == "write"]
 
 
 def _exit(record: Mapping[str, str]) -> Exit:

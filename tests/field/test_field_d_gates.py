@@ -94,7 +94,10 @@ class Looks(AgentMiddleware[Any, Any, Any]):
 def test_lc_36351_the_budget_counts_model_turns_not_hooks(call: EntryPoint, act: Maker, hooks: int) -> None:
     look = act("look")
     model = ScriptedModel(lambda r: again("look", x=r.turn)(r), repeat=True)
-    stack = [*[Looks(i) for i in range(hooks)], Gates(StepBudget(7), on_trip="stop")]
+    stack: list[AgentMiddleware[Any, Any, Any]] = [
+        *[Looks(i) for i in range(hooks)],
+        Gates(StepBudget(7), on_trip="stop"),
+    ]
     run(create_agent(model, [look.tool], middleware=stack), "hi", entry=call)
     assert model.calls == 7
 
@@ -201,7 +204,7 @@ class Redacts(AgentMiddleware[Any, Any, Any]):
 @pytest.mark.parametrize("on_trip", ["stop", Handoff("support", message="more is not allowed")])
 def test_oai_4393_a_gates_text_passes_the_guards_and_is_stored(entry: EntryPoint, act: Maker, on_trip: Any) -> None:
     model = ScriptedModel(again("look"), repeat=True)
-    stack = [Redacts(), Gates(StepBudget(1), on_trip=on_trip)]
+    stack: list[AgentMiddleware[Any, Any, Any]] = [Redacts(), Gates(StepBudget(1), on_trip=on_trip)]
     agent = create_agent(model, [act("look").tool], middleware=stack, checkpointer=InMemorySaver())
     ended = run(agent, "hi", thread("t"), entry=entry)
     assert "[redacted]" in ended.text

@@ -198,7 +198,7 @@ def test_a_function_may_let_the_run_go_on_with_new_counts(entry: EntryPoint, des
         asked.append(why.reason)
         return {"jump_to": "model", "messages": HumanMessage("go on")} if len(asked) == 1 else None
 
-    model = ScriptedModel(*[calling("look")] * 5, "done")
+    model = ScriptedModel(*[calling("look") for _ in range(5)], "done")
     ended = run(build(model, desk, Gates(StepBudget(2), on_trip=more)), "hi", thread("t"), entry=entry)
     assert (ended.text, reason(ended)) == ("done", "answer")
     assert len(desk.ran) == 4  # of five, one was withdrawn when the counts started anew
@@ -270,7 +270,8 @@ def test_a_tool_may_stop_the_run_through_remaining_steps(entry: EntryPoint, desk
 
 
 def test_a_run_budget_starts_anew_with_each_turn_and_a_thread_budget_does_not(desk: Desk) -> None:
-    model = ScriptedModel(*[calling("look"), "done"] * 3, "done")
+    steps: list[Any] = [calling("look"), "done"] * 3
+    model = ScriptedModel(*steps, "done")
     agent = build(model, desk, Gates(StepBudget(2) | StepBudget(6, per="thread"), on_trip="stop"))
     for _ in range(3):
         ended = run(agent, "hi", thread("t"))
@@ -478,7 +479,7 @@ def test_a_batch_of_equal_calls_counts_once(desk: Desk) -> None:
 def test_a_successful_write_between_starts_the_count_anew(desk: Desk, declared: str) -> None:
     tools = desk.tools()
     if declared == "contract":
-        tools[2].metadata = {"effect": "write"}
+        tools[2].metadata = {"agentkit": {"effect": "write"}}
     model = ScriptedModel(*[same("look"), calling("save")] * 4, "done")
     gates = Gates(RepeatedCall(2), writes=() if declared == "contract" else ["save"])
     agent = create_agent(model, tools, middleware=[gates])
