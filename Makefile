@@ -46,7 +46,7 @@ test: check  ## lint, types, import layers and all tests with coverage
 
 # ---- what a contributor runs ---------------------------------------------------------------------------------------
 
-check: $(BIN)/.with-test  ## lint, formatting, types and import layers only
+check: $(BIN)/.with-dev  ## lint, formatting, types and import layers only
 	$(SAY) 'ruff check'
 	@$(BIN)/ruff check .
 	$(SAY) 'ruff format'
@@ -56,23 +56,23 @@ check: $(BIN)/.with-test  ## lint, formatting, types and import layers only
 	$(SAY) 'import layers'
 	@$(BIN)/lint-imports --no-logo
 
-format: $(BIN)/.with-test  ## sort imports and format the code
+format: $(BIN)/.with-dev  ## sort imports and format the code
 	@$(BIN)/ruff check --fix-only --select I .
 	@$(BIN)/ruff format .
 
-quick: $(BIN)/.with-test  ## tests alone, without coverage: make quick ARGS="tests/core -k jump"
+quick: $(BIN)/.with-dev  ## tests alone, without coverage: make quick ARGS="tests/core -k jump"
 	@$(BIN)/python -m pytest -q $(ARGS)
 
-bench: $(BIN)/.with-test  ## measure agentkit's own time per build, turn and hook
+bench: $(BIN)/.with-dev  ## measure agentkit's own time per build, turn and hook
 	@$(BIN)/python -m tests.bench.bench_loop $(ARGS)
 
 docs serve: export NO_MKDOCS_2_WARNING = 1  # an advertisement, not a warning
 
-docs: $(BIN)/.with-docs  ## build the documentation into site/; a broken link fails
+docs: $(BIN)/.with-dev  ## build the documentation into site/; a broken link fails
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo 'open site/index.html'
 
-serve: $(BIN)/.with-docs  ## show the documentation at http://127.0.0.1:8000 while you write
+serve: $(BIN)/.with-dev  ## show the documentation at http://127.0.0.1:8000 while you write
 	@$(BIN)/mkdocs serve
 
 test-lowest:  ## the tests with the oldest dependencies that pyproject.toml claims, in .venv-lowest
@@ -84,12 +84,12 @@ test-lowest:  ## the tests with the oldest dependencies that pyproject.toml clai
 	@$(VENV)-lowest/bin/python -m pytest -q -n $(JOBS) $(ARGS)
 
 # Both install or import agentkit from the current folder; a stale build/ would bring deleted modules back.
-peer: $(BIN)/.with-test  ## LangChain's own agent tests against agentkit (needs ../shared)
+peer: $(BIN)/.with-dev  ## LangChain's own agent tests against agentkit (needs ../shared)
 	@if test -e $(SHARED)/peer_suite/peer_suite.sh; \
 	then rm -rf build && bash $(SHARED)/peer_suite/peer_suite.sh; \
 	else echo 'peer suite: $(SHARED)/peer_suite is not here; set SHARED=folder'; fi
 
-probes: $(BIN)/.with-test  ## what users of agent frameworks reported, asked of agentkit (needs ../shared)
+probes: $(BIN)/.with-dev  ## what users of agent frameworks reported, asked of agentkit (needs ../shared)
 	@if test -e $(SHARED)/probes/run.py; \
 	then $(BIN)/python $(SHARED)/probes/run.py $(ARGS); \
 	else echo 'probes: $(SHARED)/probes is not here; set SHARED=folder'; fi

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from traceback import walk_tb
 from typing import Any, Final
 
 # Surfaces nested named agents in `stream_events(version="v3")`; LangChain's own factory registers it, users rely on it.
@@ -22,6 +23,7 @@ from langgraph.types import TracePolicy
 __all__ = [
     "StreamingHandler",
     "SubagentTransformer",
+    "is_empty_stream",
     "is_resumed",
     "is_task",
     "node_trace_policy",
@@ -69,6 +71,14 @@ def is_resumed(config: RunnableConfig) -> bool:
     """Whether the running task was resumed with an answer."""
     scratchpad = config["configurable"].get(_SCRATCHPAD)
     return scratchpad is not None and bool(scratchpad.resume or scratchpad.get_null_resume(False) is not None)
+
+
+def is_empty_stream(error: Exception) -> bool:
+    """Whether an error means that a stream ended before it began; LangChain has a text for it, openai not even that."""
+    if isinstance(error, AssertionError) and not error.args:
+        frames = list(walk_tb(error.__traceback__))
+        return bool(frames) and frames[-1][0].f_globals.get("__name__", "").startswith("openai.")
+    return "No generations found in stream" in str(error)
 
 
 def node_trace_policy(policy: TracePolicy | None) -> TracePolicy:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from json import JSONDecodeError
 from typing import Final, NoReturn
 
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from pydantic import ValidationError
 
+from agentkit._compat import is_empty_stream
 from agentkit.binding import Binding
 from agentkit.errors import MissingStructuredOutput, TruncatedReply, UnreadableReply
 from agentkit.limits import Limits
@@ -27,7 +29,7 @@ _NUDGE_STRUCTURED: Final = "Give your answer by calling one of the answer tools 
 _NUDGE_UNREADABLE: Final = (
     "Your last answer could not be read: {problem}. The arguments of a tool call must be one JSON object."
 )
-_NO_STREAM: Final = "No generations found in stream"
+_MOST_TRIES: Final = 10  # also without limits: an exchange ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def converse(
     while True:
         try:
             reply = yield attempt
-        except ValueError as error:  # pydantic's ValidationError is one
+        except (ValueError, AssertionError) as error:  # pydantic's ValidationError is a ValueError
             fault, again = _unreadable(error, limits)
         else:
             unusable = _unusable(reply, sent, binding, limits)
@@ -82,26 +84,28 @@ def converse(
                 return refuse_unsafe_calls(reply)
             fault, again = unusable
         tries[fault] = tries.get(fault, 0) + 1
-        if tries[fault] >= again.limit:
+        if tries[fault] >= min(again.limit, _MOST_TRIES):
             return again.give_up(tries[fault])
         attempt = Attempt(well_formed([*sent, *again.added]), again.with_tools)
 
 
-def _unreadable(error: ValueError, limits: Limits) -> tuple[str, _Again]:
+def _unreadable(error: Exception, limits: Limits) -> tuple[str, _Again]:
     """What to do about a reply that could not even be built; raises the error if it is none of that kind."""
 
     def give_up(tries: int) -> NoReturn:
         raise UnreadableReply(tries, _problem(error)) from error
 
+    if is_empty_stream(error):
+        return "cut off", _Again(limits.malformed_answers, _truncated)
+    if isinstance(error, JSONDecodeError):  # a chunk that arrived corrupt
+        return "unreadable", _Again(limits.malformed_answers, give_up)
     if isinstance(error, ValidationError) and error.title == "AIMessage":
         told = HumanMessage(_NUDGE_UNREADABLE.format(problem=_problem(error)))
         return "unreadable", _Again(limits.malformed_answers, give_up, (told,))
-    if _NO_STREAM in str(error):  # the stream ended before it began
-        return "cut off", _Again(limits.malformed_answers, _truncated)
     raise error
 
 
-def _problem(error: ValueError) -> str:
+def _problem(error: Exception) -> str:
     """What was wrong with a reply that could not be built, without its content."""
     if not isinstance(error, ValidationError):
         return type(error).__name__

@@ -107,7 +107,7 @@ def read_exit(state: Mapping[str, Any]) -> Exit | None:
     if recorded := state.get("exit"):
         return Exit(**recorded)
     messages = state.get("messages")
-    if not messages:
+    if messages is None:
         return None
     if state.get("structured_response") is not None:
         return Exit("structured", "the structured answer was given", "model")

@@ -1,6 +1,6 @@
 """Print the oldest version of each dependency that pyproject.toml claims to work with, as pip constraints.
 
-Reads `dependencies` and the extras a user installs; the extras for developers (`test`, `docs`, `dev`) are left out,
+Reads `dependencies` and the extras a user installs; the extras for developers (`test`, `lint`, ...) are left out,
 because their age is nobody's promise. Needs only the standard library, so it runs before anything is installed.
 """
 
@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-DEVELOPERS = {"test", "docs", "dev"}
+DEVELOPERS = {"test", "lint", "docs", "dev"}
 LOWEST = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*>=\s*(?P<version>[0-9][0-9.]*)")
 
 

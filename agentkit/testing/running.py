@@ -24,15 +24,15 @@ _IDENTITY = {"id", "response_metadata"}
 class RunResult:
     """What a run gave."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict, repr=False)
     """The final state as the caller sees it; empty if an exception was raised."""
-    raw: Any = None
+    raw: Any = field(default=None, repr=False)
     """The very object that `invoke` returned or the last that was streamed, for `agentkit.exit_of`."""
     interrupts: tuple[Interrupt, ...] = ()
     """The open questions of a paused run."""
     error: Exception | None = None
     """The exception that left the run, if it was to be caught."""
-    streamed: tuple[tuple[str, Any], ...] = ()
+    streamed: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
     """Every (stream mode, chunk), for the two streaming entry points."""
 
     @property
@@ -114,7 +114,7 @@ def _outcome(agent: Any, parts: list[tuple[str, Any]], *, streamed: bool = False
     """
     public = agent.output_channels
     values: dict[str, Any] = {}
-    raw: Any = None
+    raw: Any = field(default=None, repr=False)
     interrupts: dict[str, Interrupt] = {}
     for mode, chunk in parts:
         if mode == "values" and chunk:

@@ -1,0 +1,146 @@
+"""The few names that are not public in LangChain or LangGraph, each tested by what it does for us.
+
+Where one of these fails, the upgraded dependency changed something that `agentkit/_compat.py` takes from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain.agents.middleware import AgentMiddleware, configure_trace_policy
+from langchain.tools import tool
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, Send, TracePolicy, interrupt
+
+from agentkit import _compat, create_agent, thread
+from agentkit.testing import ScriptedModel, ai, tool_call
+
+
+def graph(*nodes: Any, saver: bool = False) -> Any:
+    """A graph of the nodes in a row."""
+    builder = StateGraph(MessagesState)
+    names = [f"n{i}" for i in range(len(nodes))]
+    for name, node in zip(names, nodes, strict=True):
+        builder.add_node(name, node)
+    for source, target in zip([START, *names], names, strict=False):
+        builder.add_edge(source, target)
+    return builder.compile(checkpointer=InMemorySaver() if saver else None)
+
+
+def test_read_state_shows_a_dispatched_task_the_whole_state() -> None:
+    seen: list[Any] = []
+
+    def task(given: Any, config: RunnableConfig) -> None:
+        seen.append((given, _compat.read_state(config, ["messages"])))
+
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("task", task)
+    builder.add_conditional_edges(START, lambda state: [Send("task", "packet")], ["task"])
+    builder.compile().invoke({"messages": [("user", "hi")]})
+    ((given, state),) = seen
+    assert given == "packet"
+    assert [m.text for m in state["messages"]] == ["hi"]
+
+
+def test_is_task_knows_a_graph_within_a_graph() -> None:
+    seen: list[bool] = []
+
+    class Inner:
+        """A graph as a node is called with the config of the task."""
+
+        def __call__(self, state: Any, config: RunnableConfig) -> None:
+            seen.append(_compat.is_task(config))
+
+    graph(Inner()).invoke({"messages": []})
+    assert seen == [True]
+    assert not _compat.is_task(None)
+    assert not _compat.is_task(thread("t"))
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_unread_resume_tells_an_answer_that_nobody_asked_for(reads: bool) -> None:
+    unread: list[bool] = []
+    resumed: list[bool] = []
+    asked: list[int] = []
+
+    def node(state: Any, config: RunnableConfig) -> None:
+        resumed.append(_compat.is_resumed(config))
+        if reads or not asked:
+            asked.append(1)
+            interrupt("?")
+        unread.append(_compat.unread_resume(config))
+
+    made = graph(node, saver=True)
+    made.invoke({"messages": []}, thread("t"))
+    made.invoke(Command(resume="yes"), thread("t"))
+    assert resumed == [False, True]
+    assert unread == [not reads]
+
+
+def test_no_answer_is_unread_where_none_was_given() -> None:
+    unread: list[bool] = []
+
+    def node(state: Any, config: RunnableConfig) -> None:
+        unread.append(_compat.unread_resume(config))
+
+    graph(node).invoke({"messages": []})
+    assert unread == [False]
+
+
+def test_the_process_wide_trace_policy_is_read_at_trace_time() -> None:
+    policy = _compat.node_trace_policy(None)
+    processor = _compat.trace_processor(None, "process_inputs")
+    configure_trace_policy(TracePolicy(process_inputs=lambda given: {"hidden": True}))
+    try:
+        assert processor({"secret": 1}) == {"hidden": True}
+        assert policy.process_inputs is not None
+        assert policy.process_inputs({"secret": 1}) == {"hidden": True}
+    finally:
+        configure_trace_policy(None)
+
+
+def test_a_middlewares_own_trace_policy_comes_first() -> None:
+    own = TracePolicy(process_inputs=lambda given: {"own": True})
+    assert _compat.trace_processor(own, "process_inputs")({"secret": 1}) == {"own": True}
+
+
+def test_a_streaming_handler_is_why_a_model_streams() -> None:
+    """LangGraph's `messages` mode puts one among the callbacks; without it the model is called whole."""
+    seen: dict[str, list[bool]] = {}
+
+    def model_of(key: str) -> ScriptedModel:
+        from langchain_core.runnables import ensure_config
+
+        def step(request: Any) -> str:
+            callbacks: Any = ensure_config().get("callbacks")
+            handlers = getattr(callbacks, "handlers", callbacks) or []
+            seen[key] = [isinstance(handler, _compat.StreamingHandler) for handler in handlers]
+            return "done"
+
+        return ScriptedModel(step)
+
+    list(create_agent(model_of("messages")).stream({"messages": "hi"}, stream_mode="messages"))
+    create_agent(model_of("values")).invoke({"messages": "hi"}, {"callbacks": [BaseCallbackHandler()]})
+    assert any(seen["messages"])
+    assert not any(seen["values"])
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_named_agents_within_tools_show_in_event_streams() -> None:
+    inner = create_agent(ScriptedModel("inner done"), name="helper")
+
+    @tool
+    async def delegate() -> str:
+        """Delegate."""
+        return str((await inner.ainvoke({"messages": "do it"}))["messages"][-1].text)
+
+    model = ScriptedModel(ai("", tool_call("delegate")), "done")
+    agent = create_agent(model, [delegate], middleware=[AgentMiddleware()], name="outer")
+    assert _compat.SubagentTransformer in agent.stream_transformers
+    stream: Any = await agent.astream_events({"messages": "hi"}, version="v3")
+    names = [sub.name async for sub in stream.subagents]
+    assert names == ["helper"]

@@ -1,0 +1,274 @@
+"""Each named error, raised by a mistake that a user really makes, with a message that says where and how to mend it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config, wrap_tool_call
+from langchain.agents.structured_output import ToolStrategy
+from langchain.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from agentkit import Middleware, Placement, create_agent, errors, thread
+from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
+from agentkit.testing import ScriptedModel, ai, tool_call
+
+
+class Answer(BaseModel):
+    value: int
+
+
+def named(name: str, **body: Any) -> Any:
+    """A middleware class of that name."""
+    return type(name, (Middleware,), body)
+
+
+def _hook(result: Any) -> Any:
+    def hook(self: Any, state: Any, runtime: Any) -> Any:
+        return result
+
+    return hook
+
+
+def _wrap(self: Any, request: Any) -> Any:
+    return (yield request)
+
+
+@tool
+def look(x: int) -> str:
+    """Look."""
+    return "found"
+
+
+@tool("look")
+def look_again(x: int) -> str:
+    """Look elsewhere."""
+    return "found"
+
+
+def duplicate_tool() -> None:
+    create_agent(ScriptedModel("x"), [look, look_again])
+
+
+def duplicate_middleware() -> None:
+    one = named("Guard", before_model=_hook(None))()
+    create_agent(ScriptedModel("x"), middleware=[one, one])
+
+
+def no_middleware() -> None:
+    create_agent(ScriptedModel("x"), middleware=[named("Guard", before_model=_hook(None))])
+
+
+def invalid_hook() -> None:
+    async def before_model(self: Any, state: Any, runtime: Any) -> None: ...
+
+    create_agent(ScriptedModel("x"), middleware=[named("Guard", before_model=before_model)()])
+
+
+def placement_conflict() -> None:
+    place = Placement(at="outermost")
+    pair = [named(n, wrap_model_call=_wrap, model_placement=place)() for n in ("Guard", "Watch")]
+    create_agent(ScriptedModel("x"), middleware=pair)
+
+
+def reserved_field() -> None:
+    class Mine(AgentState[Any]):
+        exit: str
+
+    create_agent(ScriptedModel("x"), state_schema=Mine)
+
+
+def undeclared_jump() -> None:
+    guard = named("Guard", before_model=_hook({"jump_to": "end"}))()
+    create_agent(ScriptedModel("x"), middleware=[guard]).invoke({"messages": "hi"})
+
+
+def jump_to_missing_tools() -> None:
+    jump = hook_config(can_jump_to=["tools"])(_hook({"jump_to": "tools"}))
+    create_agent(ScriptedModel("x"), middleware=[named("Guard", before_model=jump)()]).invoke({"messages": "hi"})
+
+
+def missing_hook_form() -> None:
+    async def abefore_model(self: Any, state: Any, runtime: Any) -> None: ...
+
+    guard = named("Guard", abefore_model=abefore_model)()
+    create_agent(ScriptedModel("x"), middleware=[guard]).invoke({"messages": "hi"})
+
+
+def _pausing(granularity: Any) -> None:
+    """A hook that asks only on its first run, whatever the state."""
+    asked: list[int] = []
+
+    def after_model(self: Any, state: Any, runtime: Any) -> None:
+        asked.append(1)
+        if len(asked) == 1:
+            interrupt("go on?")
+
+    agent = create_agent(
+        ScriptedModel("x"),
+        middleware=[named("Guard", after_model=after_model)()],
+        checkpointer=InMemorySaver(),
+        granularity=granularity,
+    )
+    agent.invoke({"messages": "hi"}, thread("t"))
+    agent.invoke(Command(resume="yes"), thread("t"))
+
+
+def unused_decision() -> None:
+    _pausing("hook")
+
+
+def forgotten_pause() -> None:
+    _pausing("turn")
+
+
+def broken_protocol() -> None:
+    def wrap_model_call(self: Any, request: Any, handler: Any) -> None:
+        handler(request)
+
+    create_agent(ScriptedModel("x"), middleware=[named("Guard", wrap_model_call=wrap_model_call)()]).invoke(
+        {"messages": "hi"}
+    )
+
+
+def missing_structured_output() -> None:
+    create_agent(ScriptedModel("text", repeat=True), response_format=ToolStrategy(Answer)).invoke({"messages": "hi"})
+
+
+def truncated_reply() -> None:
+    create_agent(ScriptedModel(ai("half a sent", model_provider="openai"), repeat=True)).invoke({"messages": "hi"})
+
+
+def unreadable_reply() -> None:
+    def reply(request: Any) -> Any:
+        return ai("", {"name": "look", "args": "not an object", "id": "c1", "type": "tool_call"})  # type: ignore[typeddict-item]
+
+    create_agent(ScriptedModel(reply, repeat=True), [look]).invoke({"messages": "hi"})
+
+
+def unknown_tool() -> None:
+    def wrap_model_call(self: Any, request: Any) -> Any:
+        return (yield request.override(tools=[look]))
+
+    create_agent(ScriptedModel("x"), middleware=[named("Guard", wrap_model_call=wrap_model_call)()]).invoke(
+        {"messages": "hi"}
+    )
+
+
+# The mistake, its class, the nearest standard class, and words that the message must hold: where, and how to mend it.
+MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
+    (duplicate_tool, "DuplicateTool", ValueError, ["'look'", "`tools`", "rename"]),
+    (duplicate_middleware, "DuplicateMiddleware", ValueError, ["Guard", "second instance"]),
+    (no_middleware, "ConfigurationError", ValueError, ["middleware[0]", "Guard", "instance"]),
+    (invalid_hook, "InvalidHook", ValueError, ["Guard.before_model", "`abefore_model`"]),
+    (placement_conflict, "PlacementConflict", ValueError, ["Guard", "Watch", "outermost", "`Placement`"]),
+    (reserved_field, "ReservedField", ValueError, ["'exit'", "Mine", "state_schema", "rename"]),
+    (unknown_tool, "ConfigurationError", ValueError, ["look", "Registered tools", "wrap_tool_call"]),
+    (
+        undeclared_jump,
+        "UndeclaredJump",
+        RuntimeError,
+        ["Guard.before_model", "'end'", "@hook_config(can_jump_to=['end'])"],
+    ),
+    (jump_to_missing_tools, "UndeclaredJump", RuntimeError, ["Guard.before_model", "'tools'", "no tools"]),
+    (missing_hook_form, "MissingHookForm", NotImplementedError, ["Guard.before_model", "invoke/stream", "ainvoke"]),
+    (unused_decision, "UnusedDecision", RuntimeError, ["Guard.after_model", "did not ask again", "same answer"]),
+    (forgotten_pause, "ForgottenPause", RuntimeError, ["Guard.after_model", "did not pause", "same answer"]),
+    (broken_protocol, "HookError", RuntimeError, ["Guard.wrap_model_call", "NoneType", "ModelResponse"]),
+    (missing_structured_output, "MissingStructuredOutput", Exception, ["3 tries", "`Limits.structured_retries`"]),
+    (truncated_reply, "TruncatedReply", ConnectionError, ["3 times", "broke off", "retry"]),
+    (unreadable_reply, "UnreadableReply", ValueError, ["3 times", "could not be read", "schemas"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "name", "standard", "words"), MISTAKES, ids=[mistake[0].__name__ for mistake in MISTAKES]
+)
+def test_a_mistake_is_told_by_name(mistake: Any, name: str, standard: type[Exception], words: list[str]) -> None:
+    with pytest.raises(AgentkitError) as caught:
+        mistake()
+    assert type(caught.value).__name__ == name
+    assert isinstance(caught.value, standard)
+    text = str(caught.value)
+    assert [word for word in words if word not in text] == [], text
+
+
+def test_every_error_has_its_mistake() -> None:
+    classes = {name for name in errors.__all__ if issubclass(getattr(errors, name), AgentkitError)}
+    roots = {"AgentkitError"}
+    unreached = {"NestedPause"}  # no way to raise it is known
+    assert classes - roots - unreached == {name for _, name, _, _ in MISTAKES}
+
+
+def test_every_error_is_explained_and_its_parts_are_attributes() -> None:
+    for name in errors.__all__:
+        found = getattr(errors, name)
+        assert inspect.getdoc(found)
+        documented = [
+            line.split(":")[0].strip()
+            for line in (inspect.getdoc(found) or "").partition("Attributes:")[2].splitlines()
+            if line.startswith("    ") and ":" in line
+        ]
+        if "__init__" in vars(found) and documented:
+            parameters = {p: "x" for p in list(inspect.signature(found).parameters)}
+            made = found(
+                **{p: ("x", "y") if p in ("names", "allowed", "declared") else v for p, v in parameters.items()}
+            )
+            assert [attribute for attribute in documented if not hasattr(made, attribute)] == []
+
+
+@pytest.mark.parametrize(
+    ("phase", "body", "told"),
+    [
+        ("before_model", "async def hook(self, state, runtime): ...", "async function; name it `abefore_model`"),
+        (
+            "wrap_model_call",
+            "async def hook(self, request, handler): ...",
+            "async function; name it `awrap_model_call`",
+        ),
+        ("abefore_model", "def hook(self, state, runtime): ...", "not an async function"),
+        ("after_agent", "def hook(self, state, runtime): yield", "is a generator"),
+    ],
+)
+def test_a_hook_that_cannot_work_is_refused_when_the_agent_is_built(phase: str, body: str, told: str) -> None:
+    space: dict[str, Any] = {}
+    exec(body, space)
+    guard = type("Guard", (AgentMiddleware,), {phase: space["hook"]})()
+    with pytest.raises(InvalidHook, match=rf"Guard\.{phase} .*{told}") as caught:
+        create_agent(ScriptedModel("x"), middleware=[guard])
+    assert (caught.value.middleware, caught.value.hook) == ("Guard", phase)
+
+
+def test_a_jump_that_does_not_exist_is_refused_when_the_agent_is_built() -> None:
+    hook: Any = hook_config(can_jump_to=["finish"])(_hook(None))  # type: ignore[list-item]
+    with pytest.raises(InvalidHook, match=r"Guard\.before_model declares a jump to 'finish'.*'end'"):
+        create_agent(ScriptedModel("x"), middleware=[named("Guard", before_model=hook)()])
+
+
+async def test_a_wrap_without_the_form_that_is_needed_is_never_skipped() -> None:
+    ran: list[int] = []
+
+    @tool
+    def act(x: int) -> str:
+        """Act."""
+        ran.append(x)
+        return "done"
+
+    @wrap_tool_call
+    def guard(request: Any, handler: Any) -> Any:
+        return handler(request)
+
+    agent = create_agent(ScriptedModel(ai("", tool_call("act", {"x": 1}))), [act], middleware=[guard])
+    with pytest.raises(MissingHookForm, match=r"guard\.awrap_tool_call is not written, and ainvoke"):
+        await agent.ainvoke({"messages": "hi"})
+    assert ran == []
+
+
+def test_a_warning_is_no_error() -> None:
+    assert issubclass(ConfigurationWarning, UserWarning)
+    assert not issubclass(ConfigurationWarning, AgentkitError)

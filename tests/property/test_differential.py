@@ -1,0 +1,49 @@
+"""The same scenario compiled by LangChain's factory and by ours: same results, same states seen, same requests.
+
+Restricted to what both define alike. What LangChain itself gets wrong is left out by looking at its own run: requests
+that a strict provider refuses, calls left open at the end, calls executed again, and its router's KeyError.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from langchain.agents import create_agent as reference
+
+from agentkit import create_agent
+from agentkit.testing import EntryPoint, pairing_problems
+from tests.property.conftest import cases
+from tests.property.playing import Played, play
+from tests.property.stacks import Stack
+from tests.property.strategies import alike_stacks
+
+
+def reference_is_sound(played: Played) -> bool:
+    """Whether LangChain ran a scenario as both define it."""
+    executed = [(head, call) for head, call, _, _ in played.log.finished]
+    return (
+        not played.malformed
+        and not any(pairing_problems(raw["messages"]) for raw in played.ended)
+        and ("error", "KeyError") not in played.events
+        and len(executed) == len(set(executed))
+        and not played.log.faults
+    )
+
+
+def differences(theirs: Played, ours: Played) -> str:
+    """In what two runs differ, for reading."""
+    a, b = theirs.summary(), ours.summary()
+    return "\n".join(f"{key}:\n  LangChain {a[key]}\n  agentkit  {b[key]}" for key in a if a[key] != b[key])
+
+
+@pytest.mark.parametrize("saver", [True, False], ids=["saver", "no saver"])
+@pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
+@settings(max_examples=cases(30))
+@given(stack=alike_stacks())
+def test_same_as_langchain_at_both_granularities(entry: EntryPoint, saver: bool, stack: Stack) -> None:
+    theirs = play(stack, reference, entry=entry, saver=saver)
+    assume(reference_is_sound(theirs))
+    for granularity in ("hook", "turn"):
+        ours = play(stack, create_agent, entry=entry, saver=saver, granularity=granularity)
+        found = differences(theirs, ours)
+        assert not found, f"at granularity {granularity!r}\n{found}"
