@@ -132,7 +132,8 @@ def _refuse_unworkable(
     if inspect.iscoroutinefunction(sync):
         raise InvalidHook(name, phase, f"is an async function; name it `a{phase}`.")
     function = getattr(asynchronous, "__func__", None)
-    if inspect.isfunction(function) and not inspect.iscoroutinefunction(inspect.unwrap(function)):
+    forms = (function, inspect.unwrap(function)) if inspect.isfunction(function) else ()  # a decorator may hide either
+    if forms and not any(inspect.iscoroutinefunction(form) for form in forms):
         raise InvalidHook(name, f"a{phase}", "is not an async function; write `async def`.")
     if inspect.isgeneratorfunction(sync):
         raise InvalidHook(name, phase, "is a generator; only wraps of `agentkit.Middleware` may be written as one.")
