@@ -215,7 +215,7 @@ def test_the_exit_passes_through_after_agent_once(entry: EntryPoint, desk: Desk)
 
     for on_trip in ("stop", "wrap_up"):
         model = ScriptedModel(or_say("bye", calling("look")), repeat=True)
-        run(build(model, desk, Sees(), Gates(StepBudget(1), on_trip=on_trip)), "hi", thread("t"), entry=entry)  # type: ignore[arg-type]
+        run(build(model, desk, Sees(), Gates(StepBudget(1), on_trip=on_trip)), "hi", thread("t"), entry=entry)
     assert seen == ["step_budget", "step_budget"]
 
 
