@@ -18,10 +18,11 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from tenacity import wait_none
 
 from agentkit import Limits, create_agent, exit_of, thread
 from agentkit.testing import ScriptedModel
-from bench.shop import INSTRUCTIONS, Conversation, Faults
+from bench.shop import INSTRUCTIONS, Conversation, Faults, ShopTimeout
 
 MOST = 15
 """Model calls in one user turn that count as going round for ever: `AgentExecutor`'s own limit."""
@@ -35,11 +36,11 @@ PROFILES: dict[str, tuple[str, Faults]] = {
     "all": ("rates over all recorded conversations; `stuck` fitted to the 6.3 %", Faults(0.016, 0.028, 0.074, 0.0)),
 }
 
-STACK: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("Gates", lambda kind: kind()),
-    ("Reuse", lambda kind: kind(per="thread")),
-    ("ToolRetry", lambda kind: kind(wait=import_module("tenacity").wait_none())),
-)
+STACK: dict[str, dict[str, Any]] = {
+    "Gates": {},
+    "Reuse": {"per": "thread"},
+    "ToolRetry": {"wait": wait_none()},
+}
 """The standard stack, outermost first, as far as it is there."""
 
 Loop = Callable[[Conversation], str]
@@ -62,16 +63,15 @@ class Outcome:
 
     def cells(self) -> list[str]:
         """The outcome as text."""
-        share = lambda n: f"{n / self.conversations:.1%}"  # noqa: E731
         return [
             self.loop,
             f"{self.tokens:,.0f}",
             f"{self.seconds:.1f}",
             f"{self.executions:.2f}",
-            share(self.solved),
-            share(self.endless),
-            share(self.stopped),
-            share(self.twice),
+            f"{self.solved / self.conversations:.1%}",
+            f"{self.endless / self.conversations:.1%}",
+            f"{self.stopped / self.conversations:.1%}",
+            f"{self.twice / self.conversations:.1%}",
         ]
 
 
@@ -107,12 +107,12 @@ def classic(conversation: Conversation) -> str:
 
 
 def agentkit(conversation: Conversation, names: Sequence[str]) -> str:
-    """agentkit with a stack of middlewares, and no limits of its own below what counts as endless."""
+    """Run agentkit with a stack of middlewares, and no limits of its own below what counts as endless."""
     model = ScriptedModel(conversation.answer, repeat=True, stream=False)
     limits = Limits(model_calls=MOST, same_call_failures=MOST, failed_turns=MOST)
     agent = create_agent(
         model,
-        conversation.tools(),
+        conversation.tools(TimeoutError if "ToolRetry" in names else ShopTimeout),  # which a retry can see
         system_prompt=INSTRUCTIONS,
         middleware=stack(names),
         checkpointer=InMemorySaver(),
@@ -129,13 +129,13 @@ def agentkit(conversation: Conversation, names: Sequence[str]) -> str:
 def available() -> list[str]:
     """The names of the stack's middlewares that this version has."""
     there = import_module("agentkit.middleware")
-    return [name for name, _ in STACK if hasattr(there, name)]
+    return [name for name in STACK if hasattr(there, name)]
 
 
 def stack(names: Sequence[str]) -> list[AgentMiddleware[Any, Any, Any]]:
     """New instances of these middlewares."""
     there = import_module("agentkit.middleware")
-    return [make(getattr(there, name)) for name, make in STACK if name in names]
+    return [getattr(there, name)(**options) for name, options in STACK.items() if name in names]
 
 
 def work(name: str, loop: Loop, faults: Faults, conversations: int, seed: int) -> Outcome:
@@ -196,7 +196,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     loops: list[tuple[str, Loop]] = [
         ("AgentExecutor", classic),
         ("agentkit, bare", partial(agentkit, names=())),
-        *((f"agentkit, {' + '.join(names[: n + 1])}", partial(agentkit, names=names[: n + 1])) for n in range(len(names))),
+        *(
+            (f"agentkit, {' + '.join(names[: n + 1])}", partial(agentkit, names=names[: n + 1]))
+            for n in range(len(names))
+        ),
     ]
     for profile in given.profile or PROFILES:
         title, faults = PROFILES[profile]
@@ -205,8 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{title}: {faults}, {given.conversations} conversations of 2 turns, seed {given.seed}\n")
         print(table([work(name, loop, faults, given.conversations, given.seed) for name, loop in loops]))
     print(
-        f"\nPer conversation. Tokens are characters over four; seconds are simulated. Endless: {MOST} model calls in one "
-        "turn.\nStopped early: ended before that without the task done."
+        f"\nPer conversation. Tokens are characters over four; seconds are simulated. Endless: {MOST} model calls in "
+        "one turn.\nStopped early: ended before that without the task done."
     )
     return 0
 

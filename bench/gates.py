@@ -144,11 +144,11 @@ def draw(rows: Sequence[Row], path: Path) -> bool:
     figure, axes = pyplot.subplots(figsize=(9, 0.36 * len(rows) + 1.4), layout="constrained")
     caught = [100 * row.caught / row.failed for row in rows]
     harmed = [-100 * row.harmed / (row.conversations - row.failed) for row in rows]
-    axes.barh(places, caught, color="#2a7f62", label="failed conversations it would have ended")
-    axes.barh(places, harmed, color="#c1503b", label="conversations that went well and would have been cut")
+    axes.barh(places, caught, color="#2b6cb0", label="failed conversations it would have ended")
+    axes.barh(places, harmed, color="#dd6b20", label="conversations that went well and would have been cut")
     for place, right, left in zip(places, caught, harmed, strict=True):
         axes.text(right + 1, place, f"{right:.0f} %", va="center", fontsize=8)
-        axes.text(left - 1, place, f"{-left:.0f} %", va="center", ha="right", fontsize=8)
+        axes.text(left - 1, place, f"{abs(left):.0f} %", va="center", ha="right", fontsize=8)
     axes.set_yticks(places, names, fontsize=8, family="monospace")
     axes.invert_yaxis()
     axes.axvline(0, color="black", linewidth=0.8)

@@ -42,8 +42,8 @@ class Faults:
     """After a failed call the model sends wrong arguments from then on, whatever it is told, per failure."""
 
 
-class ShopTimeout(ToolException, TimeoutError):
-    """The shop did not answer in time."""
+class ShopTimeout(ToolException):
+    """The shop did not answer in time, told to the model as it is."""
 
 
 @dataclass
@@ -62,6 +62,7 @@ class Conversation:
     _tries: Counter[str] = field(default_factory=Counter)
     _stuck: set[str] = field(default_factory=set)
     _this_turn: int = 0
+    _fault: type[Exception] = ShopTimeout
 
     @property
     def order(self) -> str:
@@ -88,8 +89,13 @@ class Conversation:
 
     # ---- the shop
 
-    def tools(self) -> list[BaseTool]:
-        """The shop's tools; those that write say so."""
+    def tools(self, fault: type[Exception] = ShopTimeout) -> list[BaseTool]:
+        """The shop's tools; each says whether it reads or writes.
+
+        Args:
+            fault: What a tool raises that times out.
+        """
+        self._fault = fault
 
         @tool
         def find_user(name: str) -> str:
@@ -122,7 +128,7 @@ class Conversation:
         if self.chance(self.faults.failing, "fails", name, number):
             if effect and self.chance(0.5, "took effect", name, number):
                 self.effects[self.order] += 1
-            raise ShopTimeout("the shop did not answer in time")
+            raise self._fault("the shop did not answer in time")
         return number
 
     # ---- the model
