@@ -166,10 +166,10 @@ class StepBudget(_Threshold):
         return int(self.n) - standing.counts[self.per]["steps"]
 
     def _count(self, standing: Standing) -> tuple[float, str]:
-        left = self.left(standing)
-        made = standing.counts["run" if standing.last_step is not None else self.per]["steps"]
-        allowed = made + max(left, 0)
-        return self.n - left, f"{made} model calls were made, {allowed} are allowed per {_PER[self.per]}"
+        per = "run" if standing.last_step is not None else self.per
+        allowed = int(self.n) if standing.last_step is None else standing.last_step
+        made = standing.counts[per]["steps"]
+        return self.n - self.left(standing), f"{made} model calls were made, {allowed} are allowed per {_PER[per]}"
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class HandoffState(AgentState[Any]):
     """The last hand-over of the thread."""
     handoff_reason: NotRequired[Annotated[str | None, PrivateStateAttr]]
     """Write a sentence here, from a hook or a tool, and the run is handed over at the next model node."""
+    agentkit_handed_over: NotRequired[Annotated[list[str], PrivateStateAttr]]
+    """The reasons for which a person has answered in this user turn."""
 
 
 class Handoff(Middleware):
@@ -64,7 +66,8 @@ class Handoff(Middleware):
             text, or `{"message": text}`, the run goes on with it as a user message; with `{"message": text,
             "end": True}` it ends with it as the answer. False: the run ends with the reason `handoff`.
         facts: State fields that go into the record.
-        when: A function of the state that gives a reason to hand over, or None.
+        when: A function of the state that gives a reason to hand over, or None. What a person has answered is not
+            asked again in the same user turn.
         message: What the user is told when the run ends. Default: a sentence that names `to`.
         name: The name of the middleware.
     """
@@ -121,7 +124,8 @@ class Handoff(Middleware):
 
     def before_agent(self, state: Mapping[str, Any], runtime: Any) -> dict[str, Any] | None:
         """Forget what an earlier turn left."""
-        return {"handoff_reason": None} if state.get("handoff_reason") else None
+        left = {"handoff_reason": None, "agentkit_handed_over": []}
+        return {field: value for field, value in left.items() if state.get(field)} or None
 
     @hook_config(can_jump_to=["end", "model"])
     def before_model(self, state: Mapping[str, Any], runtime: Any) -> dict[str, Any] | None:
@@ -134,12 +138,17 @@ class Handoff(Middleware):
         return self._at(state, "after_model")
 
     def _at(self, state: Mapping[str, Any], hook: str) -> dict[str, Any] | None:
-        detail = state.get("handoff_reason") or (self._when(state) if self._when else None)
+        answered = state.get("agentkit_handed_over") or []
+        detail = state.get("handoff_reason")
+        if not detail and self._when:
+            detail = self._when(state)
+            detail = None if detail in answered else detail  # the person has dealt with it
         if not detail:
             return None
         update = self(state, Exit("handoff", detail, f"{self.name}.{hook}"))
         closed = closing_results(state["messages"], f"the conversation was handed over to {self.to}")
-        return {**update, "handoff_reason": None, "messages": [*closed, *update["messages"]]}
+        kept = {"handoff_reason": None, "agentkit_handed_over": [*answered, detail]}
+        return {**update, **kept, "messages": [*closed, *update["messages"]]}
 
     # ---- inner
 

@@ -26,6 +26,7 @@ from agentkit.middleware import (
     CostBudget,
     Deadline,
     Gates,
+    Handoff,
     Price,
     RepeatedCall,
     Rule,
@@ -415,6 +416,43 @@ def test_a_deadline_does_not_count_the_time_of_a_pause(desk: Desk, restart: bool
     assert (ended.text, reason(ended)) == ("done", "answer")
 
 
+@pytest.mark.parametrize("slow_part", ["model", "tool"])
+def test_a_deadline_may_hand_over_to_a_person_who_takes_a_day(desk: Desk, slow_part: str) -> None:
+    clock, saver = Clock(), InMemorySaver()
+
+    def passes(part: str, seconds: float) -> None:
+        clock.now += seconds if part == slow_part else 0
+
+    def answer(request: Request) -> Any:
+        passes("model", 70)
+        return "done" if "support says" in str(request.messages[-1].text) else calling("look")(request)
+
+    def slow(seconds: float) -> Iterator[str]:
+        while True:
+            passes("tool", seconds)
+            yield "found"
+
+    def agent() -> Any:
+        gates = Gates(Deadline(60), on_trip=Handoff("support", wait=True), clock=clock)
+        return build(ScriptedModel(answer, repeat=True), desk, gates, checkpointer=saver)
+
+    desk.answers = slow(70)
+    paused = run(agent(), "hi", thread("t"))
+    assert paused.interrupts[0].value["reason"] == "deadline"
+    clock.now += 86_400
+    ended = run(agent(), Command(resume="take your time"), thread("t"))
+    assert (ended.text, reason(ended), ended.interrupts) == ("done", "answer", ())
+    assert_paired(ended.messages)
+
+
+def test_the_detail_of_a_thread_budget_names_what_is_allowed(desk: Desk) -> None:
+    model = ScriptedModel(or_say("bye", calling("look")), repeat=True)
+    agent = build(model, desk, Gates(StepBudget(2, per="thread")))
+    run(agent, "hi", thread("t"))  # two calls and the closing one
+    found = exit_of(run(agent, "hi again", thread("t")).raw)
+    assert found and found.detail == "3 model calls were made, 2 are allowed per thread"
+
+
 # ---- failures and repetitions
 
 
@@ -585,6 +623,14 @@ def test_a_turn_in_one_step_gives_the_same(desk: Desk, on_trip: Any) -> None:
         ended = run(build(model, desk, gates, granularity=granularity), "hi", thread("t"))
         outcomes.append((model.calls, reason(ended), ended.text, [told(model, i) for i in range(model.calls)]))
     assert outcomes[0] == outcomes[1]
+
+
+def test_contracts_of_tools_are_read_under_langchains_own_factory(desk: Desk) -> None:
+    tools = desk.tools()
+    tools[2].metadata = {"agentkit": {"effect": "write"}}
+    model = ScriptedModel(*[same("look"), calling("save")] * 4, "done")
+    agent = langchain_create_agent(model, tools, middleware=[Gates(StepBudget(20), RepeatedCall(2))])
+    assert agent.invoke({"messages": [HumanMessage("hi")]})["messages"][-1].text == "done"
 
 
 @pytest.mark.parametrize("on_trip", ["stop", "wrap_up"])

@@ -158,6 +158,16 @@ def test_a_predicate_may_ask_for_a_person(entry: EntryPoint) -> None:
     assert (ended.text, reason(ended)) == ("hello", "answer")
 
 
+def test_a_reason_that_was_answered_is_not_asked_again_in_the_same_turn() -> None:
+    model = ScriptedModel(ai("", tool_call("refund", {"order": "W1"})), "done", "done again")
+    handoff = Handoff("support", wait=True, when=lambda state: None if state.get("user_id") else "the user is unknown")
+    agent = create_agent(model, TOOLS, middleware=[handoff], state_schema=Orders, checkpointer=InMemorySaver())
+    assert run(agent, "hi", thread("t")).interrupts
+    assert run(agent, Command(resume="it is Ann"), thread("t")).text == "done"
+    assert run(agent, "and now?", thread("t")).interrupts
+    assert run(agent, Command(resume="still Ann"), thread("t")).text == "done again"
+
+
 def test_a_reason_does_not_outlive_its_turn() -> None:
     model = ScriptedModel(ai("", tool_call("call_a_person", {"why": "angry"})), "hello again")
     agent = create_agent(model, TOOLS, middleware=[Handoff("support")], checkpointer=InMemorySaver())
