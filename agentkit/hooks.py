@@ -133,7 +133,7 @@ def _refuse_unworkable(
         raise InvalidHook(name, phase, f"is an async function; name it `a{phase}`.")
     function = getattr(asynchronous, "__func__", None)
     forms = (function, inspect.unwrap(function)) if inspect.isfunction(function) else ()  # a decorator may hide either
-    if forms and not any(inspect.iscoroutinefunction(form) for form in forms):
+    if forms and not any(map(inspect.iscoroutinefunction, forms)):
         raise InvalidHook(name, f"a{phase}", "is not an async function; write `async def`.")
     if inspect.isgeneratorfunction(sync):
         raise InvalidHook(name, phase, "is a generator; only wraps of `agentkit.Middleware` may be written as one.")

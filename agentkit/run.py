@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.graph import Graph
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
@@ -36,9 +35,9 @@ def thread(thread_id: str, **config: Any) -> RunnableConfig:
         thread_id: The thread's id.
         config: Other config entries, e.g. `recursion_limit=50`; `configurable` entries are merged.
     """
-    configurable = {**config.pop("configurable", {}), "thread_id": thread_id}
-    made: RunnableConfig = {"configurable": configurable}
-    return merge_configs(made, cast(RunnableConfig, config))
+    # Put together by hand: LangChain's `merge_configs` would take over the config of a run that this is called in.
+    named: dict[str, Any] = {**config, "configurable": {**config.get("configurable", {}), "thread_id": thread_id}}
+    return cast(RunnableConfig, named)
 
 
 @dataclass(frozen=True, slots=True)

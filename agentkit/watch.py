@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
+from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
 from langgraph.callbacks import GraphCallbackHandler
+from langgraph.config import get_config
 
 from agentkit.exits import Exit, read_exit
 
@@ -69,6 +70,24 @@ class _Listener(GraphCallbackHandler):
         self.paused = self.paused or event.run_id in (None, self.root)
 
 
+def _heard_by(listener: _Listener, config: RunnableConfig | None) -> RunnableConfig:
+    """The config with one more callback, beside its own or those of the run that this one happens in."""
+    given: RunnableConfig = {**(config or {})}
+    callbacks = given.get("callbacks") or _ambient_callbacks()
+    if isinstance(callbacks, BaseCallbackManager):
+        callbacks = callbacks.copy()
+        callbacks.add_handler(listener, inherit=True)
+        return {**given, "callbacks": callbacks}
+    return {**given, "callbacks": [*(callbacks or ()), listener]}
+
+
+def _ambient_callbacks() -> Any:
+    try:
+        return get_config().get("callbacks")
+    except RuntimeError:
+        return None
+
+
 class Watch:
     """Runs the `around_run` hooks around one run, the first outermost; each is always closed."""
 
@@ -76,7 +95,7 @@ class Watch:
         """Prepare to watch a run."""
         self._listener = _Listener()
         self._hooks = hooks
-        self.config = merge_configs(config, {"callbacks": [self._listener]})
+        self.config = _heard_by(self._listener, config)
         self._run = Run(input, self.config)
 
     def over(self, chunks: Iterator[Any]) -> Iterator[Any]:

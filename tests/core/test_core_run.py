@@ -16,6 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
 from agentkit import Exit, Limits, Middleware, Outcome, Run, as_tool, create_agent, exit_of, thread
+from agentkit.errors import NestedPause
 from agentkit.testing import ENTRY_POINTS, EntryPoint, ScriptedModel, ai, run, tool_call
 
 entries = pytest.mark.parametrize("entry", ENTRY_POINTS)
@@ -266,6 +267,20 @@ def test_thread_names_a_thread_and_keeps_other_settings() -> None:
     assert config["tags"] == ["a"]
 
 
+def test_thread_is_the_same_inside_a_run() -> None:
+    """It takes over nothing of the run in which it is called."""
+    made: list[Any] = []
+
+    @tool
+    def name_it() -> str:
+        """Name a thread."""
+        made.append(thread("own"))
+        return "named"
+
+    create_agent(ScriptedModel(ai("", tool_call("name_it")), "done"), [name_it]).invoke({"messages": "hi"}, thread("t"))
+    assert made == [thread("own")]
+
+
 @granularities
 def test_a_thread_remembers_and_another_does_not(granularity: Any) -> None:
     def count(request: Any) -> str:
@@ -375,22 +390,27 @@ def test_an_agent_as_a_tool_pauses_with_the_outer_run(entry: EntryPoint, granula
     assert [outcome.status for outcome in inner_watch.outcomes][-1] == "success"
 
 
+@pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
 @granularities
-def test_an_inner_agent_with_a_thread_of_its_own_pauses_with_the_outer_run(granularity: Any) -> None:
-    inner_model = ScriptedModel(calls("ask"), "inner done")
-    inner = create_agent(inner_model, [ask], checkpointer=InMemorySaver(), name="helper", granularity=granularity)
+@pytest.mark.parametrize("config", [thread("own"), {"configurable": {"thread_id": "own"}}], ids=["thread", "dict"])
+def test_an_inner_agent_with_a_thread_of_its_own_cannot_pause_unseen(
+    config: Any, entry: EntryPoint, granularity: Any
+) -> None:
+    """Its caller would take the half-done result for an answer."""
+    inner = create_agent(
+        ScriptedModel(calls("ask")), [ask], checkpointer=InMemorySaver(), name="helper", granularity=granularity
+    )
 
     @tool
     def delegate() -> str:
         """Delegate."""
-        return str(inner.invoke({"messages": "do it"}, thread("own"))["messages"][-1].text)
+        return str(inner.invoke({"messages": "do it"}, config)["messages"][-1].text)
 
     model = ScriptedModel(ai("", tool_call("delegate")), "outer done")
     outer = create_agent(model, [delegate], checkpointer=InMemorySaver(), granularity=granularity)
-    assert outer.invoke({"messages": "hi"}, thread("t"))["__interrupt__"][0].value == "really?"
-    result = outer.invoke(Command(resume="yes"), thread("t"))
-    assert [m.text for m in result["messages"]] == ["hi", "", "inner done", "outer done"]
-    assert inner_model.calls == 2, "nothing was asked twice"
+    error = run(outer, "hi", thread("t"), entry=entry, catch=True).error
+    assert isinstance(error, NestedPause)
+    assert "'helper'" in str(error)
 
 
 def test_an_inner_agent_gets_no_more_model_calls_than_the_outer_run_has_steps() -> None:

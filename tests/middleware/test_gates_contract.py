@@ -20,22 +20,11 @@ from agentkit.middleware import (
 )
 from agentkit.testing import MiddlewareContract
 
-PAUSES = "the agent of these checks answers its pauses at once, so the contract's own pause is not reached"
-
-
-class TestDefaults(MiddlewareContract):
-    def make(self) -> Gates:
-        return Gates()
-
 
 class TestNudges(MiddlewareContract):
     def make(self) -> Gates:
-        return Gates(StepBudget(9, nudge_at=1), RepeatedCall(3, nudge_at=1), TokenBudget(9, per="thread", assume=1))
-
-
-class TestStops(MiddlewareContract):
-    def make(self) -> Gates:
-        return Gates(StepBudget(2), on_trip="stop")
+        rules = StepBudget(9, nudge_at=1), RepeatedCall(3, nudge_at=1), Deadline(3600, nudge_at=3000)
+        return Gates(*rules, TokenBudget(9, per="thread", assume=1), clock=lambda: 1000.0)
 
 
 class TestWrapsUp(MiddlewareContract):
@@ -48,11 +37,6 @@ class TestRaises(MiddlewareContract):
 
     def make(self) -> Gates:
         return Gates(StepBudget(2), on_trip="raise")
-
-
-class TestWatchesTheClock(MiddlewareContract):
-    def make(self) -> Gates:
-        return Gates(Deadline(3600, nudge_at=3000), clock=lambda: 1000.0)
 
 
 class TestHandsOver(MiddlewareContract):
@@ -72,14 +56,6 @@ class TestHandsOverAndWaits(MiddlewareContract):
 class TestHandoffAlone(MiddlewareContract):
     def make(self) -> Handoff:
         return Handoff("support", when=lambda state: "it settles" if len(state["messages"]) > 3 else None)
-
-
-class TestHandoffAloneThatWaits(MiddlewareContract):
-    def make(self) -> Handoff:
-        return Handoff("support", wait=True, when=lambda state: "it settles" if len(state["messages"]) == 4 else None)
-
-    def resolve(self, interrupts: Sequence[Interrupt]) -> Any:
-        return "settle it"
 
 
 @pytest.mark.parametrize("made", [Gates(), Handoff("support")])

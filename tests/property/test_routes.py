@@ -77,9 +77,8 @@ def states() -> list[dict[str, Any]]:
         {TALLY: {"stopped": True}},
         {HANDOVER: [Command(graph=Command.PARENT)]},
     ]
-    return [
-        {"messages": history, "jump_to": jump, **extra} for history, jump, extra in product(_histories(), JUMPS, extras)
-    ]
+    odd = [*((None, extra) for extra in extras), *((jump, {}) for jump in JUMPS)]
+    return [{"messages": history, "jump_to": jump, **extra} for history, (jump, extra) in product(_histories(), odd)]
 
 
 def test_a_router_chooses_only_stops_it_is_wired_to() -> None:
