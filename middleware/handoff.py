@@ -124,7 +124,7 @@ class Handoff(Middleware):
 
     def before_agent(self, state: Mapping[str, Any], runtime: Any) -> dict[str, Any] | None:
         """Forget what an earlier turn left."""
-        left = {"handoff_reason": None, "agentkit_handed_over": []}
+        left: dict[str, Any] = {"handoff_reason": None, "agentkit_handed_over": []}
         return {field: value for field, value in left.items() if state.get(field)} or None
 
     @hook_config(can_jump_to=["end", "model"])
