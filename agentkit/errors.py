@@ -27,6 +27,7 @@ AgentkitError
 │   └── NotEntitled
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
+├── GateTripped (RuntimeError)
 └── NestedPause (RuntimeError)
 ```
 """
@@ -36,6 +37,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from langchain.agents.structured_output import StructuredOutputError
+from langchain_core.messages import AnyMessage
 from langchain_core.tools import ToolException
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "DuplicateMiddleware",
     "DuplicateTool",
     "ForgottenPause",
+    "GateTripped",
     "HookError",
     "IncompleteDecision",
     "InvalidArguments",
@@ -347,6 +350,28 @@ class UnreadableReply(AgentkitError, ValueError):
         super().__init__(
             f"the model's reply could not be read, {tries} times in a row: {why}. Nothing of it was used. "
             "Check the tools' schemas, or use a model that follows them."
+        )
+
+
+class GateTripped(AgentkitError, RuntimeError):
+    """A gate ended a run that is to end with an exception (`Gates(on_trip="raise")`).
+
+    Attributes:
+        reason: One word, as `Exit.reason`.
+        detail: One sentence, as `Exit.detail`.
+        source: The hook that ended the run.
+        messages: The history so far; calls that were not executed are answered and say so.
+    """
+
+    def __init__(self, reason: str, detail: str, source: str, messages: list[AnyMessage]) -> None:
+        """Name the gate and why it tripped."""
+        self.reason = reason
+        self.detail = detail
+        self.source = source
+        self.messages = messages
+        super().__init__(
+            f"{source} ended the run ({reason}): {detail}. The messages so far are in `messages`; "
+            "raise the rule's threshold, or give the gate another `on_trip`, to get an answer instead."
         )
 
 
