@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from agentkit import Middleware, Placement, create_agent, errors, thread
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
+from agentkit.middleware import Gates, StepBudget
 from agentkit.testing import ScriptedModel, ai, tool_call
 from agentkit.tools import tool as contracted
 
@@ -152,6 +153,11 @@ def unreadable_reply() -> None:
     create_agent(ScriptedModel(reply, repeat=True), [look]).invoke({"messages": "hi"})
 
 
+def tripped_gate() -> None:
+    model = ScriptedModel(ai("", tool_call("look", {})))
+    create_agent(model, [look], middleware=[Gates(StepBudget(1), on_trip="raise")]).invoke({"messages": "hi"})
+
+
 def nested_pause() -> None:
     @tool
     def ask() -> str:
@@ -213,6 +219,7 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (truncated_reply, "TruncatedReply", ConnectionError, ["3 times", "broke off", "retry"]),
     (nested_pause, "NestedPause", RuntimeError, ["'helper'", "thread of its own", "without a thread id"]),
     (unreadable_reply, "UnreadableReply", ValueError, ["3 times", "could not be read", "schemas"]),
+    (tripped_gate, "GateTripped", RuntimeError, ["Gates.after_model", "step_budget", "`on_trip`"]),
 ]
 
 
