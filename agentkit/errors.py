@@ -5,15 +5,19 @@ AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
+│   ├── InvalidContract
 │   ├── InvalidHook
 │   ├── PlacementConflict
-│   └── ReservedField
+│   ├── ReservedField
+│   └── UnknownStateField
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
 │   ├── UndeclaredJump
 │   ├── MissingHookForm (NotImplementedError, TypeError)
 │   ├── ForgottenPause
 │   └── UnusedDecision
+├── InvalidArguments (ToolException)        told to the model
 ├── MissingStructuredOutput (StructuredOutputError)
+├── ToolTimeout (TimeoutError)              told to the model
 ├── TruncatedReply (ConnectionError)
 ├── InvalidDecision (ValueError)            an answer to a question for approval that cannot be taken
 │   ├── UnknownDecision
@@ -23,13 +27,18 @@ AgentkitError
 │   └── NotEntitled
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
+├── GateTripped (RuntimeError)
 └── NestedPause (RuntimeError)
 ```
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain.agents.structured_output import StructuredOutputError
+from langchain_core.messages import AnyMessage
+from langchain_core.tools import ToolException
 
 __all__ = [
     "AgentkitError",
@@ -38,8 +47,11 @@ __all__ = [
     "DuplicateMiddleware",
     "DuplicateTool",
     "ForgottenPause",
+    "GateTripped",
     "HookError",
     "IncompleteDecision",
+    "InvalidArguments",
+    "InvalidContract",
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
@@ -50,9 +62,11 @@ __all__ = [
     "NotEntitled",
     "PlacementConflict",
     "ReservedField",
+    "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
     "UnknownDecision",
+    "UnknownStateField",
     "UnreadableReply",
     "UnusedDecision",
     "WrongCall",
@@ -141,6 +155,36 @@ class ReservedField(ConfigurationError):
         """Name the field and the schema that declares it."""
         self.field = field
         super().__init__(f"{schema} declares the state field {field!r}, which agentkit writes itself; rename yours.")
+
+
+class InvalidContract(ConfigurationError):
+    """A tool's contract holds a value that cannot be meant.
+
+    Attributes:
+        field: The field of the contract.
+    """
+
+    def __init__(self, field: str, value: object, allowed: str, tool: str | None = None) -> None:
+        """Name the field, its value, what is allowed, and the tool where it is known."""
+        self.field = field
+        where = f" of tool {tool!r}" if tool else ""
+        super().__init__(f"the contract{where} has {field}={value!r}; allowed: {allowed}.")
+
+
+class UnknownStateField(ConfigurationError):
+    """A tool's contract writes a state field that the agent does not have.
+
+    Attributes:
+        field: The name of the field.
+    """
+
+    def __init__(self, field: str, tool: str) -> None:
+        """Name the field and the tool."""
+        self.field = field
+        super().__init__(
+            f"tool {tool!r} writes the state field {field!r}, which no state schema of the agent declares. "
+            "Declare it in `state_schema` (a TypedDict that extends AgentState), or correct `writes`."
+        )
 
 
 class ConfigurationWarning(UserWarning):
@@ -239,6 +283,44 @@ class MissingStructuredOutput(AgentkitError, StructuredOutputError):
         )
 
 
+class InvalidArguments(AgentkitError, ToolException):
+    """A call's arguments do not fit the tool's schema; nothing was executed.
+
+    Attributes:
+        tool: The name of the tool.
+        problems: One line per argument: its name, and what is wrong.
+    """
+
+    def __init__(self, tool: str, problems: Sequence[str], sent: str, takes: str) -> None:
+        """Name the tool and the problems, what was sent and what the tool takes."""
+        self.tool = tool
+        self.problems = tuple(problems)
+        lines = "\n".join(f"- {problem}" for problem in problems)
+        super().__init__(
+            f"The call of `{tool}` was not executed: its arguments were refused with error:\n{lines}\n"
+            f"You sent {sent}. It takes {takes}."
+        )
+
+
+class ToolTimeout(AgentkitError, TimeoutError):
+    """An execution of a tool took longer than its contract allows; the model is told.
+
+    Attributes:
+        tool: The name of the tool.
+        seconds: The time that was allowed.
+        outcome_unknown: Whether the call may have taken effect, so that repeating it could do it twice.
+    """
+
+    def __init__(self, tool: str, seconds: float, *, outcome_unknown: bool) -> None:
+        """Name the tool, the time, and whether its effect is in doubt."""
+        self.tool = tool
+        self.seconds = seconds
+        self.outcome_unknown = outcome_unknown
+        warning = " Whether it took effect is unknown. Do not repeat this call before you have checked."
+        doubt = warning if outcome_unknown else ""
+        super().__init__(f"`{tool}` did not answer within {seconds:g} s and was given up.{doubt}")
+
+
 class TruncatedReply(AgentkitError, ConnectionError):
     """The provider's stream broke off before the reply was complete, each time it was asked.
 
@@ -268,6 +350,28 @@ class UnreadableReply(AgentkitError, ValueError):
         super().__init__(
             f"the model's reply could not be read, {tries} times in a row: {why}. Nothing of it was used. "
             "Check the tools' schemas, or use a model that follows them."
+        )
+
+
+class GateTripped(AgentkitError, RuntimeError):
+    """A gate ended a run that is to end with an exception (`Gates(on_trip="raise")`).
+
+    Attributes:
+        reason: One word, as `Exit.reason`.
+        detail: One sentence, as `Exit.detail`.
+        source: The hook that ended the run.
+        messages: The history so far; calls that were not executed are answered and say so.
+    """
+
+    def __init__(self, reason: str, detail: str, source: str, messages: list[AnyMessage]) -> None:
+        """Name the gate and why it tripped."""
+        self.reason = reason
+        self.detail = detail
+        self.source = source
+        self.messages = messages
+        super().__init__(
+            f"{source} ended the run ({reason}): {detail}. The messages so far are in `messages`; "
+            "raise the rule's threshold, or give the gate another `on_trip`, to get an answer instead."
         )
 
 
