@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from agentkit import Middleware, Placement, create_agent, errors, thread
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
-from agentkit.middleware import Approval, ApprovalRule
+from agentkit.middleware import Approval, ApprovalRule, Gates, StepBudget
 from agentkit.testing import ScriptedModel, ai, tool_call
 from agentkit.tools import tool as contracted
 
@@ -197,6 +197,11 @@ def decided(decision: Any, *rules: ApprovalRule, saver: Any = True) -> None:
     agent.invoke(Command(resume=decision), thread("t"))
 
 
+def gate_tripped() -> None:
+    model = ScriptedModel(ai("", tool_call("look", {"x": 1})), repeat=True)
+    create_agent(model, [look], middleware=[Gates(StepBudget(2), on_trip="raise")]).invoke({"messages": "hi"})
+
+
 def missing_checkpointer() -> None:
     decided(None, saver=False)
 
@@ -246,6 +251,7 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (missing_structured_output, "MissingStructuredOutput", Exception, ["3 tries", "`Limits.structured_retries`"]),
     (truncated_reply, "TruncatedReply", ConnectionError, ["3 times", "broke off", "retry"]),
     (nested_pause, "NestedPause", RuntimeError, ["'helper'", "thread of its own", "without a thread id"]),
+    (gate_tripped, "GateTripped", RuntimeError, ["Gates", "step_budget", "raise the rule's threshold"]),
     (missing_checkpointer, "MissingCheckpointer", RuntimeError, ["Approval has to pause", "Pass `checkpointer=`"]),
     (unknown_decision, "UnknownDecision", ValueError, ["'c1'", "'maybe'", "approve, edit, reject, respond"]),
     (incomplete_decision, "IncompleteDecision", ValueError, ["'c1'", "`respond` needs a `message`"]),
