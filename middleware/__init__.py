@@ -3,4 +3,97 @@
 if __name__ != "agentkit.middleware":
     raise ImportError("import this package as agentkit.middleware")
 
-__all__: list[str] = []
+from collections.abc import Sequence
+from typing import Any
+
+from agentkit.middleware.approval import (
+    Approval,
+    ApprovalRecord,
+    ApprovalRule,
+    Decision,
+    PendingApproval,
+    decide,
+    pending_approvals,
+)
+from agentkit.middleware.facts import Facts
+from agentkit.middleware.gate_rules import (
+    ConsecutiveFailures,
+    CostBudget,
+    Deadline,
+    Price,
+    RepeatedCall,
+    Rule,
+    SameCallFailed,
+    Standing,
+    StepBudget,
+    TokenBudget,
+    ToolCallBudget,
+)
+from agentkit.middleware.gates import Gates
+from agentkit.middleware.handoff import Handoff
+from agentkit.middleware.model_retry import Fallback, ModelRetry
+from agentkit.middleware.reuse import Reuse
+from agentkit.middleware.tool_retry import ToolRetry
+from agentkit.middleware_base import Middleware
+
+__all__ = [
+    "Approval",
+    "ApprovalRecord",
+    "ApprovalRule",
+    "ConsecutiveFailures",
+    "CostBudget",
+    "Deadline",
+    "Decision",
+    "Facts",
+    "Fallback",
+    "Gates",
+    "Handoff",
+    "ModelRetry",
+    "PendingApproval",
+    "Price",
+    "RepeatedCall",
+    "Reuse",
+    "Rule",
+    "SameCallFailed",
+    "Standing",
+    "StepBudget",
+    "TokenBudget",
+    "ToolCallBudget",
+    "ToolRetry",
+    "decide",
+    "pending_approvals",
+    "standard",
+]
+
+
+def standard(
+    *rules: Rule,
+    on_trip: Any = "wrap_up",
+    facts: Sequence[str] = (),
+    approve: Sequence[ApprovalRule | str] = (),
+    fallbacks: Sequence[Any] = (),
+) -> list[Middleware]:
+    """The recommended stack, in the right order, outermost first.
+
+    Gates see what is left after retries; approval is asked once, outside of them; an exact repeat of a read is answered
+    before it is retried; facts go into the request last.
+
+    ```python
+    create_agent(model, tools, middleware=standard(StepBudget(10), approve=["refund"]), checkpointer=saver)
+    ```
+
+    Args:
+        rules: When `Gates` ends a run. None: its default rules.
+        on_trip: What happens then; see `Gates`.
+        facts: State fields that the model is shown; see `Facts`. None: it is left out.
+        approve: Which calls wait for a person; see `Approval`. Needs a checkpointer. None: it is left out.
+        fallbacks: Models that take over when the first one fails; see `ModelRetry`.
+    """
+    return [
+        Gates(*rules, on_trip=on_trip),
+        *([Approval(*approve)] if approve else []),
+        Reuse(),
+        ToolRetry(),
+        ModelRetry(fallbacks=fallbacks),
+        *([Facts(facts)] if facts else []),
+    ]
