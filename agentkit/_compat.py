@@ -23,6 +23,8 @@ from langgraph.types import TracePolicy
 __all__ = [
     "StreamingHandler",
     "SubagentTransformer",
+    "has_saver",
+    "has_unaddressed_answer",
     "is_empty_stream",
     "is_resumed",
     "is_task",
@@ -38,12 +40,24 @@ _READ: Final = "__pregel_read"
 _TASK_ID: Final = "__pregel_task_id"
 # Holds the answers with which a paused task was resumed.
 _SCRATCHPAD: Final = "__pregel_scratchpad"
+# Holds the saver of the run; without one the engine pauses all the same, and nothing can ever resume it.
+_SAVER: Final = "__pregel_checkpointer"
 
 
 def read_state(config: RunnableConfig, keys: Sequence[str]) -> dict[str, Any]:
     """The state as the running task sees it: the fields that have a value."""
     values: dict[str, Any] = config["configurable"][_READ](list(keys), False)
     return values
+
+
+def has_saver(config: RunnableConfig) -> bool:
+    """Whether the running task's run, or one around it, is stored, so that it can pause."""
+    return config["configurable"].get(_SAVER) is not None
+
+
+def has_unaddressed_answer(config: RunnableConfig) -> bool:
+    """Whether the run was resumed with an answer that names no question, and that nobody has read yet."""
+    return config["configurable"][_SCRATCHPAD].get_null_resume(False) is not None
 
 
 def is_task(config: RunnableConfig | None) -> bool:

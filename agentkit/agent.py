@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain.agents.middleware import AgentMiddleware
@@ -21,7 +21,8 @@ from agentkit import structured
 from agentkit._compat import SubagentTransformer, node_trace_policy
 from agentkit.binding import Binder
 from agentkit.chain import Layer
-from agentkit.errors import DuplicateTool
+from agentkit.contract import contract_of
+from agentkit.errors import DuplicateTool, UnknownStateField
 from agentkit.graph import Drawing
 from agentkit.hook_node import HookStep
 from agentkit.hooks import NODE_PHASES, Hook, Table, table
@@ -107,6 +108,8 @@ def create_agent(
     turns = granularity == "turn" and not (interrupt_before or interrupt_after)
     schemas = merge([(n, m.state_schema) for n, m in _named(hooks)], state_schema, turns=turns)
     return_direct = frozenset(tool.name for tool in executable.values() if tool.return_direct)
+    sequential = frozenset(name for name, tool in executable.items() if contract_of(tool).sequential)
+    _refuse_unknown_fields(executable, schemas.visible.__annotations__)
     stops = plan(
         *(hooks.of(phase) for phase in NODE_PHASES),
         tools=executor is not None,
@@ -126,11 +129,12 @@ def create_agent(
         sync_layers=layers["model"][0],
         async_layers=layers["model"][1],
     )
-    steps = _steps(stops, hooks, step, executor, schemas.visible, bool(interrupt_before or interrupt_after))
+    tools_step = ToolsStep(executor, tuple(schemas.visible.__annotations__), sequential) if executor else None
+    steps = _steps(stops, hooks, step, tools_step, bool(interrupt_before or interrupt_after))
     drawing = Drawing(
         plan=stops,
         steps=steps,
-        router=Router(stops, frozenset(declared), return_direct, frozenset(executable)),
+        router=Router(stops, frozenset(declared), return_direct, frozenset(executable), sequential),
         schemas=schemas,
         policies={hook.node: node_trace_policy(hook.middleware.trace_policy) for hook in hooks.hooks},
         context_schema=context_schema,
@@ -148,8 +152,9 @@ def create_agent(
     )
     compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in INNER]
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
+    pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)
     logical = (lambda: drawing.by_hook().compile(name=name)) if turns else None
-    agent = AgentGraph(agent=Agent(stops, limits, around, logical), **vars(compiled))
+    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses), **vars(compiled))
     return agent.with_config(_config(name))
 
 
@@ -190,13 +195,18 @@ def _named(hooks: Table) -> Iterable[tuple[str, AgentMiddleware[Any, Any, Any]]]
     return zip(hooks.names, hooks.middleware, strict=True)
 
 
-def _steps(
-    stops: Plan, hooks: Table, model: ModelStep, executor: ToolNode | None, visible: type, breakpoints: bool
-) -> dict[str, Step]:
+def _refuse_unknown_fields(tools: Mapping[str, BaseTool], fields: Collection[str]) -> None:
+    for name, tool in tools.items():
+        for field in contract_of(tool).writes:
+            if field not in fields:
+                raise UnknownStateField(field, name)
+
+
+def _steps(stops: Plan, hooks: Table, model: ModelStep, tools: ToolsStep | None, breakpoints: bool) -> dict[str, Step]:
     """What is done at each stop, in the order in which LangChain adds its nodes."""
     steps: dict[str, Step] = {MODEL: model}
-    if executor is not None:
-        steps[TOOLS] = ToolsStep(executor, tuple(visible.__annotations__))
+    if tools is not None:
+        steps[TOOLS] = tools
     nodes = [hook for hook in hooks.hooks if hook.phase in NODE_PHASES]
     return steps | {hook.node: HookStep(hook, stops[hook.node], breakpoints) for hook in nodes}
 

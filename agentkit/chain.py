@@ -12,7 +12,9 @@ from typing import Any, Generic, TypeVar
 
 from langgraph.errors import GraphBubbleUp
 
-__all__ = ["Layer", "adrive", "compose", "drive"]
+from agentkit import clock
+
+__all__ = ["Layer", "Sleep", "adrive", "compose", "drive"]
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
@@ -20,6 +22,13 @@ ResultT = TypeVar("ResultT")
 Call = Callable[[RequestT], ResultT]
 _SIGNALS = (GraphBubbleUp, StopIteration)  # a generator cannot be thrown a StopIteration
 Wrap = Callable[[Any, Callable[[Any], Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Yielded by a policy instead of a request: wait, then go on. In async code no thread is held."""
+
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +122,8 @@ def drive(policy: Generator[RequestT, ResultT, Any], call: Callable[[RequestT], 
     """Run a policy written as a generator: each request it yields is called, and the result or error sent back in.
 
     Args:
-        policy: Yields requests, is sent results (or thrown the call's exceptions), and returns its own result.
+        policy: Yields requests, is sent results (or thrown the call's exceptions), and returns its own result. Where it
+            yields a `Sleep`, it is waited for instead.
         call: Makes one call.
 
     Returns:
@@ -139,7 +149,7 @@ class _Driver(Generic[RequestT, ResultT]):
             request, done = self.step(self.policy.send, None)
             while not done:
                 try:
-                    result = call(request)
+                    result = _served(request, call)
                 except _SIGNALS:
                     raise  # no failure: the policy is closed, not asked
                 except Exception as error:
@@ -155,7 +165,7 @@ class _Driver(Generic[RequestT, ResultT]):
             request, done = self.step(self.policy.send, None)
             while not done:
                 try:
-                    result = await call(request)
+                    result = await _aserved(request, call)
                 except _SIGNALS:
                     raise
                 except Exception as error:
@@ -173,3 +183,15 @@ class _Driver(Generic[RequestT, ResultT]):
         except StopIteration as stop:
             self.returned = stop.value
             return None, True
+
+
+def _served(request: Any, call: Callable[[Any], Any]) -> Any:
+    if not isinstance(request, Sleep):
+        return call(request)
+    return clock.sleep(request.seconds)
+
+
+async def _aserved(request: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    if not isinstance(request, Sleep):
+        return await call(request)
+    return await clock.asleep(request.seconds)

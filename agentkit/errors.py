@@ -5,24 +5,40 @@ AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
+│   ├── InvalidContract
 │   ├── InvalidHook
 │   ├── PlacementConflict
-│   └── ReservedField
+│   ├── ReservedField
+│   └── UnknownStateField
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
 │   ├── UndeclaredJump
 │   ├── MissingHookForm (NotImplementedError, TypeError)
 │   ├── ForgottenPause
 │   └── UnusedDecision
+├── InvalidArguments (ToolException)        told to the model
 ├── MissingStructuredOutput (StructuredOutputError)
+├── ToolTimeout (TimeoutError)              told to the model
 ├── TruncatedReply (ConnectionError)
+├── InvalidDecision (ValueError)            an answer to a question for approval that cannot be taken
+│   ├── UnknownDecision
+│   ├── IncompleteDecision
+│   ├── WrongCall
+│   ├── InvalidEdit
+│   └── NotEntitled
+├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
+├── GateTripped (RuntimeError)
 └── NestedPause (RuntimeError)
 ```
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain.agents.structured_output import StructuredOutputError
+from langchain_core.messages import AnyMessage
+from langchain_core.tools import ToolException
 
 __all__ = [
     "AgentkitError",
@@ -31,17 +47,29 @@ __all__ = [
     "DuplicateMiddleware",
     "DuplicateTool",
     "ForgottenPause",
+    "GateTripped",
     "HookError",
+    "IncompleteDecision",
+    "InvalidArguments",
+    "InvalidContract",
+    "InvalidDecision",
+    "InvalidEdit",
     "InvalidHook",
+    "MissingCheckpointer",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
+    "NotEntitled",
     "PlacementConflict",
     "ReservedField",
+    "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownDecision",
+    "UnknownStateField",
     "UnreadableReply",
     "UnusedDecision",
+    "WrongCall",
 ]
 
 
@@ -127,6 +155,36 @@ class ReservedField(ConfigurationError):
         """Name the field and the schema that declares it."""
         self.field = field
         super().__init__(f"{schema} declares the state field {field!r}, which agentkit writes itself; rename yours.")
+
+
+class InvalidContract(ConfigurationError):
+    """A tool's contract holds a value that cannot be meant.
+
+    Attributes:
+        field: The field of the contract.
+    """
+
+    def __init__(self, field: str, value: object, allowed: str, tool: str | None = None) -> None:
+        """Name the field, its value, what is allowed, and the tool where it is known."""
+        self.field = field
+        where = f" of tool {tool!r}" if tool else ""
+        super().__init__(f"the contract{where} has {field}={value!r}; allowed: {allowed}.")
+
+
+class UnknownStateField(ConfigurationError):
+    """A tool's contract writes a state field that the agent does not have.
+
+    Attributes:
+        field: The name of the field.
+    """
+
+    def __init__(self, field: str, tool: str) -> None:
+        """Name the field and the tool."""
+        self.field = field
+        super().__init__(
+            f"tool {tool!r} writes the state field {field!r}, which no state schema of the agent declares. "
+            "Declare it in `state_schema` (a TypedDict that extends AgentState), or correct `writes`."
+        )
 
 
 class ConfigurationWarning(UserWarning):
@@ -225,6 +283,44 @@ class MissingStructuredOutput(AgentkitError, StructuredOutputError):
         )
 
 
+class InvalidArguments(AgentkitError, ToolException):
+    """A call's arguments do not fit the tool's schema; nothing was executed.
+
+    Attributes:
+        tool: The name of the tool.
+        problems: One line per argument: its name, and what is wrong.
+    """
+
+    def __init__(self, tool: str, problems: Sequence[str], sent: str, takes: str) -> None:
+        """Name the tool and the problems, what was sent and what the tool takes."""
+        self.tool = tool
+        self.problems = tuple(problems)
+        lines = "\n".join(f"- {problem}" for problem in problems)
+        super().__init__(
+            f"The call of `{tool}` was not executed: its arguments were refused with error:\n{lines}\n"
+            f"You sent {sent}. It takes {takes}."
+        )
+
+
+class ToolTimeout(AgentkitError, TimeoutError):
+    """An execution of a tool took longer than its contract allows; the model is told.
+
+    Attributes:
+        tool: The name of the tool.
+        seconds: The time that was allowed.
+        outcome_unknown: Whether the call may have taken effect, so that repeating it could do it twice.
+    """
+
+    def __init__(self, tool: str, seconds: float, *, outcome_unknown: bool) -> None:
+        """Name the tool, the time, and whether its effect is in doubt."""
+        self.tool = tool
+        self.seconds = seconds
+        self.outcome_unknown = outcome_unknown
+        warning = " Whether it took effect is unknown. Do not repeat this call before you have checked."
+        doubt = warning if outcome_unknown else ""
+        super().__init__(f"`{tool}` did not answer within {seconds:g} s and was given up.{doubt}")
+
+
 class TruncatedReply(AgentkitError, ConnectionError):
     """The provider's stream broke off before the reply was complete, each time it was asked.
 
@@ -257,6 +353,28 @@ class UnreadableReply(AgentkitError, ValueError):
         )
 
 
+class GateTripped(AgentkitError, RuntimeError):
+    """A gate ended a run that is to end with an exception (`Gates(on_trip="raise")`).
+
+    Attributes:
+        reason: One word, as `Exit.reason`.
+        detail: One sentence, as `Exit.detail`.
+        source: The hook that ended the run.
+        messages: The history so far; calls that were not executed are answered and say so.
+    """
+
+    def __init__(self, reason: str, detail: str, source: str, messages: list[AnyMessage]) -> None:
+        """Name the gate and why it tripped."""
+        self.reason = reason
+        self.detail = detail
+        self.source = source
+        self.messages = messages
+        super().__init__(
+            f"{source} ended the run ({reason}): {detail}. The messages so far are in `messages`; "
+            "raise the rule's threshold, or give the gate another `on_trip`, to get an answer instead."
+        )
+
+
 class NestedPause(AgentkitError, RuntimeError):
     """An agent with a thread of its own paused inside another run, which cannot wait for it."""
 
@@ -267,3 +385,48 @@ class NestedPause(AgentkitError, RuntimeError):
             "cannot pause with it. Call it without a thread id (then both pause together), "
             "or call it through `stream` and handle its pause."
         )
+
+
+class MissingCheckpointer(AgentkitError, RuntimeError):
+    """A run has to pause for somebody's answer, but nothing stores it, so that it could never go on."""
+
+    def __init__(self, asker: str) -> None:
+        """Name who asks."""
+        super().__init__(
+            f"{asker} has to pause the run for an answer, but the agent has no checkpointer, so the run could never be "
+            "resumed. What it asks about was not executed. Pass `checkpointer=` to create_agent (with sub-agents: to "
+            "the outermost agent), and call it with `thread(...)`."
+        )
+
+
+class InvalidDecision(AgentkitError, ValueError):
+    """A decision on a tool call cannot be taken. Nothing was executed, and the question is still open.
+
+    Attributes:
+        tool_call_id: The call that was asked about.
+    """
+
+    def __init__(self, tool_call_id: str | None, why: str) -> None:
+        """Name the call and what is wrong with the decision."""
+        self.tool_call_id = tool_call_id
+        super().__init__(f"decision on tool call {tool_call_id!r}: {why}")
+
+
+class UnknownDecision(InvalidDecision):
+    """The decision is none of those that are allowed for the call."""
+
+
+class IncompleteDecision(InvalidDecision):
+    """The decision lacks a field, or a field holds something else than it should."""
+
+
+class WrongCall(InvalidDecision):
+    """The decision is for a call that nobody asks about: another one, or one that was already decided."""
+
+
+class InvalidEdit(InvalidDecision):
+    """The edited call could not be executed: there is no such tool, or its schema refuses the arguments."""
+
+
+class NotEntitled(InvalidDecision):
+    """Whoever decided may not, or not again: not among the approvers, or has approved already."""

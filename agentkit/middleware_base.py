@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain.agents.middleware import AgentMiddleware
 
-from agentkit.chain import adrive, drive
+from agentkit.chain import Sleep, adrive, drive
 
-__all__ = ["Middleware", "Placement"]
+__all__ = ["Middleware", "Placement", "Sleep"]
 
 _WRAPS: Final = ("wrap_model_call", "wrap_tool_call")
 
@@ -54,8 +54,9 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
                 return (yield request)
     ```
 
-    Interrupts never reach a generator: it is closed instead. Node hooks (`before_model`, ...) are plain functions. It
-    works under LangChain's own factory too; `placement` and `around_run` are then ignored.
+    To wait, `yield Sleep(seconds)`: in async code no thread is held. Interrupts never reach a generator: it is closed
+    instead. Node hooks (`before_model`, ...) are plain functions. It works under LangChain's own factory too;
+    `placement` and `around_run` are then ignored.
     """
 
     model_placement: Placement = Placement()
@@ -63,6 +64,10 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
 
     tool_placement: Placement = Placement()
     """Where `wrap_tool_call` must sit."""
+
+    pauses_tools: bool = False
+    """Whether `wrap_tool_call` pauses single calls. When a new message comes instead of an answer, the results of those
+    that went on are then kept; the engine would drop them. Costs one more reading of the thread per message."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Turn each wrap of the class that is a generator function into its sync and async form."""

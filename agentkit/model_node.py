@@ -18,8 +18,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from agentkit import executions, structured
 from agentkit import limits as counting
-from agentkit import structured
 from agentkit.binding import Binder, Binding
 from agentkit.chain import Layer, adrive, compose, drive
 from agentkit.dialogue import Attempt, converse
@@ -86,7 +86,8 @@ class ModelStep:
         if ending is not None:
             return self._ended(request, tally, ending, state)
         exchange = _Exchange()
-        outcome = compose(self.sync_layers, partial(self._call, exchange), is_async=False)(request)
+        with executions.ledger():
+            outcome = compose(self.sync_layers, partial(self._call, exchange), is_async=False)(request)
         return self._update(state, request, tally, exchange, outcome)
 
     async def arun(self, state: State, runtime: Runtime[Any], config: RunnableConfig) -> Any:
@@ -95,7 +96,8 @@ class ModelStep:
         if ending is not None:
             return self._ended(request, tally, ending, state)
         exchange = _Exchange()
-        outcome = await compose(self.async_layers, partial(self._acall, exchange), is_async=True)(request)
+        with executions.ledger():
+            outcome = await compose(self.async_layers, partial(self._acall, exchange), is_async=True)(request)
         return self._update(state, request, tally, exchange, outcome)
 
     # ---- the core of the onion
@@ -247,6 +249,7 @@ def _target(
     binding: Binding, request: ModelRequest[Any], attempt: Attempt, exchange: _Exchange
 ) -> Runnable[Any, AIMessage]:
     exchange.attempts += 1
+    executions.note(id(request.model))
     return binding.model if attempt.with_tools else request.model.bind(**request.model_settings)
 
 

@@ -1,26 +1,39 @@
 """Where a run goes next: pure functions of the plan and the state.
 
-A destination is the name of a stop, or a list of tool calls, each to be dispatched by itself.
+A destination is the name of a stop, or a list of tool calls, each to be dispatched by itself. After the tools step each
+of its parallel calls is asked by itself where to go, seeing its own result and not its siblings'; an empty list is
+nowhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from langchain_core.messages import ToolCall, ToolMessage
 
 from agentkit.limits import Tally
-from agentkit.state import HANDOVER, TALLY
+from agentkit.state import HANDOVER, SEQUENCED, TALLY
 from agentkit.structured import is_structured_result
 from agentkit.topology import TOOLS, Plan, Rule, Stop
 from agentkit.transcript import last_turn, open_invalid_calls, pending_calls
 
-__all__ = ["Destination", "Router"]
+__all__ = ["Destination", "Router", "one_at_a_time"]
 
 Destination: TypeAlias = str | list[ToolCall]
 State: TypeAlias = Mapping[str, Any]
+
+
+def one_at_a_time(calls: Sequence[ToolCall], sequential: Collection[str]) -> list[ToolCall]:
+    """The calls to run now: of those of sequential tools only the first, the others when it is answered.
+
+    Args:
+        calls: Open calls of one answer, in its order.
+        sequential: Names of the tools whose calls run one after the other.
+    """
+    first = next((index for index, call in enumerate(calls) if call["name"] in sequential), None)
+    return [call for index, call in enumerate(calls) if index == first or call["name"] not in sequential]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +45,14 @@ class Router:
         structured: Names of the tools that stand for a structured answer; they are never dispatched.
         return_direct: Names of the tools whose result is the answer.
         executable: Names of the tools that the agent can run.
+        sequential: Those of them whose calls run one after the other.
     """
 
     plan: Plan
     structured: Collection[str] = frozenset()
     return_direct: Collection[str] = frozenset()
     executable: Collection[str] = frozenset()
+    sequential: Collection[str] = frozenset()
 
     def after(self, stop: Stop, state: State) -> Destination:
         """Where to go after a stop, given the state with its update applied."""
@@ -66,6 +81,11 @@ class Router:
         return self.plan.loop_entry if ai.tool_calls else self.plan.exit
 
     def _after_results(self, stop: Stop, state: State) -> Destination:
+        waiting = self._waiting(state)
+        if waiting and state.get(SEQUENCED):
+            return waiting[:1]
+        if len(waiting) > 1:  # one of them runs beside this call, and leads on when it is answered
+            return []
         if state.get(HANDOVER):
             return self.plan.loop_entry  # whatever node comes next leaves for the parent graph
         ai, results = last_turn(state["messages"])
@@ -86,7 +106,15 @@ class Router:
 
     def _dispatch(self, state: State) -> list[ToolCall]:
         """The open calls, if there is a tools step to run them."""
-        return pending_calls(state["messages"], self.structured) if self.plan.has_tools else []
+        if not self.plan.has_tools:
+            return []
+        return one_at_a_time(pending_calls(state["messages"], self.structured), self.sequential)
+
+    def _waiting(self, state: State) -> list[ToolCall]:
+        """The open calls of tools whose calls run one after the other."""
+        if not self.sequential:
+            return []
+        return [call for call in pending_calls(state["messages"], self.structured) if call["name"] in self.sequential]
 
 
 _RULES: Final[dict[Rule, Callable[[Router, Stop, State], Destination]]] = {

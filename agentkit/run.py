@@ -19,6 +19,7 @@ from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
 from agentkit.interpreter import at_start
 from agentkit.limits import Limits
+from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, POSITION, TALLY, is_inner
 from agentkit.topology import Plan
 from agentkit.watch import AroundRun, Watch
@@ -49,6 +50,8 @@ class Agent:
     around: Sequence[AroundRun] = ()
     logical: Callable[[], CompiledStateGraph[Any, Any, Any, Any]] | None = None
     """Makes the graph with a node per stop, where the one that runs has fewer."""
+    pauses_tools: bool = False
+    """Whether a middleware pauses single calls of a batch."""
 
 
 class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -79,6 +82,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
         given = self._started(input)
+        if (unsettled := self._unsettled(input, config)) is not None:
+            settle(self, unsettled)
         if not self.agent.around:
             return super().stream(given, config, **kwargs)
         watch = Watch(self.agent.around, input, config)
@@ -91,6 +96,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
+        if (unsettled := self._unsettled(input, config)) is not None:
+            chunks = settled(chunks, self, unsettled)
         return watch.aover(chunks) if watch else chunks
 
     # ---- descriptions
@@ -114,6 +121,10 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return {**schema, "properties": shown}
 
     # ---- inner
+
+    def _unsettled(self, input: Any, config: RunnableConfig | None) -> RunnableConfig | None:
+        """The thread in which executed calls may stand beside one that waits, and would lose their results now."""
+        return continued(self, input, config) if self.agent.pauses_tools and _outer() is None else None
 
     def _started(self, input: Any) -> Any:
         """The input of a new user turn, with the counts started anew. A resume has none."""

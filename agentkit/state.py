@@ -11,13 +11,13 @@ from typing import Annotated, Any, Final, NotRequired, Required, get_args, get_o
 
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import OmitFromSchema, PrivateStateAttr
-from langgraph.channels import LastValue, UntrackedValue
+from langgraph.channels import EphemeralValue, LastValue, UntrackedValue
 from langgraph.channels.base import BaseChannel
 from typing_extensions import TypedDict
 
 from agentkit.errors import ConfigurationWarning, ReservedField
 
-__all__ = ["EXIT", "FAILURE", "HANDOVER", "INNER", "POSITION", "TALLY", "PlainField", "Schemas", "merge"]
+__all__ = ["EXIT", "FAILURE", "HANDOVER", "INNER", "POSITION", "SEQUENCED", "TALLY", "PlainField", "Schemas", "merge"]
 
 EXIT: Final = "exit"
 """Why the run ended, where that cannot be seen from its messages."""
@@ -26,12 +26,14 @@ TALLY: Final = "agentkit_tally"
 HANDOVER: Final = "agentkit_handover"
 """Commands to a parent graph that tools of the running batch have returned."""
 
+SEQUENCED: Final = "agentkit_sequenced"
+"""The call of a sequential tool that the last step answered, whose successor is to be run. For one step."""
 POSITION: Final = "agentkit_position"
 """Where a run stands on the plan, at granularity `"turn"`."""
 FAILURE: Final = "agentkit_failure"
 """An exception on its way to a node that did nothing else. Never stored."""
 
-INNER: Final = (TALLY, HANDOVER, POSITION, FAILURE)
+INNER: Final = (TALLY, HANDOVER, SEQUENCED, POSITION, FAILURE)
 """The loop's own bookkeeping, which nobody else is shown."""
 _LOG = logging.getLogger("agentkit")
 
@@ -52,6 +54,7 @@ class _LoopState(TypedDict, total=False):
 class _InnerState(TypedDict, total=False):
     agentkit_tally: Annotated[dict[str, Any] | None, PrivateStateAttr, _latest]
     agentkit_handover: Annotated[list[Any] | None, PrivateStateAttr, _collected]
+    agentkit_sequenced: Annotated[str | None, PrivateStateAttr, EphemeralValue]
 
 
 class PlainField(LastValue[Any]):

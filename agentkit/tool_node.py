@@ -1,27 +1,36 @@
 """The tools step: one call through its wraps to the tool, and what may not happen to it.
 
-Execution itself is LangGraph's `ToolNode`; here stands what agentkit promises about it: an answered call is never run,
-and a tool's own exception reaches the model.
+Injection and results are LangGraph's `ToolNode`; here stands what agentkit promises about it: an answered call is never
+run, a tool's own exception reaches the model, and state fields are filled as contracts say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
+from agentkit import executions
 from agentkit._compat import read_state
 from agentkit.chain import Layer, compose
+from agentkit.contract import contract_of
+from agentkit.errors import ToolTimeout
+from agentkit.executor import under_contract
 from agentkit.handover import collected
-from agentkit.transcript import last_turn
+from agentkit.local_state import updates_of
+from agentkit.result_fields import fields_of
+from agentkit.routing import one_at_a_time
+from agentkit.state import SEQUENCED
+from agentkit.transcript import SYNTHETIC, last_turn
 
 __all__ = ["ToolsStep", "tool_layer", "tool_node"]
 
@@ -52,22 +61,46 @@ def tool_node(tools: Sequence[Any], sync_layers: Sequence[Layer], async_layers: 
     return ToolNode(
         tools,
         handle_tool_errors=_told_to_model,
-        wrap_tool_call=partial(_wrapped, sync_layers) if sync_layers else None,
-        awrap_tool_call=partial(_awrapped, async_layers) if async_layers else None,
+        wrap_tool_call=partial(_wrapped, sync_layers),
+        awrap_tool_call=partial(_awrapped, async_layers),
     )
 
 
 def _wrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any]) -> Any:
-    return compose(layers, execute, is_async=False)(request)
+    def core(inner: Any) -> Any:
+        return execute(under_contract(inner))
+
+    with executions.ledger():
+        try:
+            return compose(layers, core, is_async=False)(request)
+        except Exception as error:
+            if executions.is_told(error):
+                return _error_result(request, error)
+            raise
 
 
 async def _awrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any]) -> Any:
-    return await compose(layers, execute, is_async=True)(request)
+    async def core(inner: Any) -> Any:
+        return await execute(under_contract(inner))
+
+    with executions.ledger():
+        try:
+            return await compose(layers, core, is_async=True)(request)
+        except Exception as error:
+            if executions.is_told(error):
+                return _error_result(request, error)
+            raise
+
+
+def _error_result(request: Any, error: Exception) -> ToolMessage:
+    call = request.tool_call
+    text = str(error) if isinstance(error, ToolTimeout) else f"`{call['name']}` failed: {type(error).__name__}: {error}"
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
 
 
 def _told_to_model(error: ToolException) -> str:
-    """What a tool reports as its own failure, bad arguments among them, is for the model; anything else is a bug."""
-    if not isinstance(error, ToolException):  # ToolNode asks for every error that leaves a wrap
+    """What a tool reports as its own failure, bad arguments and a time-out among them; anything else is a bug."""
+    if not isinstance(error, ToolException | ToolTimeout):  # ToolNode asks for every error that leaves the wraps
         raise error
     return getattr(error, "message", None) or str(error) or type(error).__name__
 
@@ -79,6 +112,8 @@ class ToolsStep:
     node: ToolNode
     visible: Sequence[str]
     """Fields that tools may see."""
+    sequential: Collection[str] = frozenset()
+    """Names of the tools whose calls run one after the other."""
 
     @property
     def tools_by_name(self) -> Mapping[str, BaseTool]:
@@ -94,14 +129,47 @@ class ToolsStep:
             config: The step's config.
         """
         state = read_state(config, self.visible)
-        calls = _runnable(given, state)
-        return collected(self.node.invoke(_input(calls, state), config), calls, state) if calls else None
+        calls = self._runnable(given, state)
+        return self._update(self.node.invoke(_input(calls, state), config), calls, state) if calls else None
 
     async def arun(self, given: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """Run calls, async; see `run`."""
         state = read_state(config, self.visible)
-        calls = _runnable(given, state)
-        return collected(await self.node.ainvoke(_input(calls, state), config), calls, state) if calls else None
+        calls = self._runnable(given, state)
+        return self._update(await self.node.ainvoke(_input(calls, state), config), calls, state) if calls else None
+
+    def _runnable(self, given: Any, state: State) -> list[ToolCall]:
+        """The calls to run: what was dispatched, or every call of the last answer, without those that have a result."""
+        ai, results = last_turn(state["messages"])
+        calls = given if isinstance(given, list) else (ai.tool_calls if ai else [])
+        answered = {result.tool_call_id for result in results}
+        return one_at_a_time([call for call in calls if call["id"] not in answered], self.sequential)
+
+    def _update(self, outputs: Any, calls: Sequence[ToolCall], state: State) -> Any:
+        """What the calls returned, with the state fields that their tools fill."""
+        written = [
+            fields
+            for call in calls
+            if (writes := contract_of(self.tools_by_name.get(call["name"])).writes)
+            for message in _answers_of(call, outputs)
+            if (fields := fields_of(message, writes))
+        ]
+        outputs = collected(outputs, calls, state)
+        if sequenced := self._sequenced(calls, state):
+            answers = [] if _answers_of(sequenced, outputs) else [_no_answer(sequenced)]
+            written.append({SEQUENCED: sequenced["id"], **({"messages": answers} if answers else {})})
+        if not written:
+            return outputs
+        if isinstance(outputs, dict) and len(written) == 1 and "messages" not in written[0]:
+            return {**outputs, **written[0]}
+        return [*(outputs if isinstance(outputs, list) else [outputs]), *(Command(update=update) for update in written)]
+
+    def _sequenced(self, calls: Sequence[ToolCall], state: State) -> ToolCall | None:
+        """The call that others of its batch may wait for."""
+        ai, _ = last_turn(state["messages"])
+        if ai is None or len(ai.tool_calls) == 1:
+            return None
+        return next((call for call in calls if call["name"] in self.sequential), None)
 
 
 def _input(calls: list[ToolCall], state: dict[str, Any]) -> Any:
@@ -111,9 +179,14 @@ def _input(calls: list[ToolCall], state: dict[str, Any]) -> Any:
     return ToolCallWithContext(__type="tool_call_with_context", tool_call=calls[0], state=state)
 
 
-def _runnable(given: Any, state: State) -> list[ToolCall]:
-    """The calls to run: what was dispatched, or every call of the last answer, without those that have a result."""
-    ai, results = last_turn(state["messages"])
-    calls = given if isinstance(given, list) else (ai.tool_calls if ai else [])
-    answered = {result.tool_call_id for result in results}
-    return [call for call in calls if call["id"] not in answered]
+def _answers_of(call: ToolCall, outputs: Any) -> list[ToolMessage]:
+    """The results of a call among what was returned."""
+    found = [value for key, value in updates_of(outputs) if key == "messages"]
+    messages = [m for value in found for m in (value if isinstance(value, list) else [value])]
+    return [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
+
+
+def _no_answer(call: ToolCall) -> ToolMessage:
+    """Stands for the result of a call that gave none, so that the calls which wait for it go on."""
+    text = f"`{call['name']}` gave no result."
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], additional_kwargs={SYNTHETIC: True})

@@ -19,6 +19,7 @@ from langchain_core.messages import (
 )
 
 __all__ = [
+    "REWRITTEN",
     "SYNTHETIC",
     "close_calls",
     "closing_results",
@@ -32,6 +33,9 @@ __all__ = [
 
 SYNTHETIC: Final = "agentkit_synthetic"
 """Key in a ToolMessage's `additional_kwargs` that marks a result which no tool gave."""
+
+REWRITTEN: Final = "agentkit_rewritten"
+"""Key in a ToolMessage's `additional_kwargs` that marks the result of another call than the one that was asked for."""
 
 _NO_RESULT: Final = (
     "No result was recorded for this call of `{name}`: it was interrupted or withdrawn before it was answered, "

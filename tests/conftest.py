@@ -1,5 +1,6 @@
 """What every test relies on: the right agentkit, no network keys, no tracing."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -42,3 +43,33 @@ def pytest_report_header() -> str:
 def root() -> Path:
     """The folder that holds pyproject.toml."""
     return ROOT
+
+
+class FakeClock:
+    """Time that passes only where agentkit waits."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.waits: list[float] = []
+
+    def read(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+    async def asleep(self, seconds: float) -> None:
+        self.sleep(seconds)
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """agentkit's clock, replaced by one that only its own waits move."""
+    fake = FakeClock()
+    monkeypatch.setattr("agentkit.clock.monotonic", fake.read)
+    monkeypatch.setattr("agentkit.clock.wall", fake.read)
+    monkeypatch.setattr("agentkit.clock.sleep", fake.sleep)
+    monkeypatch.setattr("agentkit.clock.asleep", fake.asleep)
+    return fake

@@ -1,6 +1,9 @@
-"""Tool families and the tool contract."""
+"""The tool contract: `@tool`, `with_contract`, and what reads them."""
 
 if __name__ != "agentkit.tools":
     raise ImportError("import this package as agentkit.tools")
 
-__all__: list[str] = []
+from agentkit.contract import Contract, Effect, IdempotencyKey, OnError, contract_of, idempotency_key
+from agentkit.tools.decorator import tool, with_contract
+
+__all__ = ["Contract", "Effect", "IdempotencyKey", "OnError", "contract_of", "idempotency_key", "tool", "with_contract"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.messages import BaseMessage
@@ -127,13 +127,15 @@ def _outcome(agent: Any, parts: list[tuple[str, Any]], *, streamed: bool = False
 def comparable(value: Any) -> Any:
     """The value without what differs between two equal runs, as plain data of its own.
 
-    Messages become dictionaries without their id and response metadata, exceptions their type and text; dictionaries,
-    lists and tuples are walked through; everything else stays.
+    Messages become dictionaries without their id and response metadata, exceptions their type and text; commands,
+    dictionaries, lists and tuples are walked through; everything else stays.
     """
     if isinstance(value, BaseMessage):
         return value.model_dump(exclude=_IDENTITY)
     if isinstance(value, BaseException):
         return (type(value).__name__, str(value))
+    if isinstance(value, Command):
+        return {part.name: comparable(getattr(value, part.name)) for part in fields(value)}
     if isinstance(value, Mapping):
         return {k: comparable(v) for k, v in value.items()}
     if isinstance(value, str | bytes):

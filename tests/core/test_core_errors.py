@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from agentkit import Middleware, Placement, create_agent, errors, thread
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
 from agentkit.testing import ScriptedModel, ai, tool_call
+from agentkit.tools import tool as contracted
 
 
 class Answer(BaseModel):
@@ -177,8 +178,19 @@ def unknown_tool() -> None:
     )
 
 
+def invalid_contract() -> None:
+    contracted("look", description="Look.", timeout=0)
+
+
+def unknown_state_field() -> None:
+    find = contracted("find", description="Find.", writes={"order_id": "id"})(lambda x: {})
+    create_agent(ScriptedModel("x"), [find])
+
+
 # The mistake, its class, the nearest standard class, and words that the message must hold: where, and how to mend it.
 MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
+    (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
+    (unknown_state_field, "UnknownStateField", ValueError, ["'find'", "'order_id'", "state_schema", "`writes`"]),
     (duplicate_tool, "DuplicateTool", ValueError, ["'look'", "`tools`", "rename"]),
     (duplicate_middleware, "DuplicateMiddleware", ValueError, ["Guard", "second instance"]),
     (no_middleware, "ConfigurationError", ValueError, ["middleware[0]", "Guard", "instance"]),
@@ -218,7 +230,8 @@ def test_a_mistake_is_told_by_name(mistake: Any, name: str, standard: type[Excep
 
 def test_every_error_has_its_mistake() -> None:
     classes = {name for name in errors.__all__ if issubclass(getattr(errors, name), AgentkitError)}
-    assert classes - {"AgentkitError"} == {name for _, name, _, _ in MISTAKES}
+    told = {"InvalidArguments", "ToolTimeout"}  # the model hears of them, the caller does not
+    assert classes - {"AgentkitError"} - told == {name for _, name, _, _ in MISTAKES}
 
 
 def test_every_error_is_explained_and_its_parts_are_attributes() -> None:
@@ -231,7 +244,8 @@ def test_every_error_is_explained_and_its_parts_are_attributes() -> None:
             if line.startswith("    ") and ":" in line
         ]
         if "__init__" in vars(found) and documented:
-            parameters = {p: "x" for p in list(inspect.signature(found).parameters)}
+            parameters: dict[str, Any] = {p: "x" for p in list(inspect.signature(found).parameters)}
+            parameters |= {"seconds": 1.0} if "seconds" in parameters else {}
             made = found(
                 **{p: ("x", "y") if p in ("names", "allowed", "declared") else v for p, v in parameters.items()}
             )

@@ -1,0 +1,77 @@
+"""How often one call has been executed, whatever retries around it: so that nested retries do not multiply.
+
+The loop opens a ledger around the wraps of each tool call and each model step and notes every execution in it. Wraps
+run inside and can ask. Outside of the loop (under LangChain's own factory) there is no ledger, and nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+__all__ = ["abandon", "abandoned", "executed", "is_told", "ledger", "note", "settle", "tell"]
+
+
+class _Ledger:
+    def __init__(self) -> None:
+        self.executed: dict[Hashable, int] = {}
+        self.abandoned: list[tuple[Any, Exception]] = []
+        self.told: list[Exception] = []
+
+
+_current: ContextVar[_Ledger | None] = ContextVar("agentkit_executions", default=None)
+
+
+@contextmanager
+def ledger() -> Iterator[None]:
+    """Keep a ledger for what runs inside."""
+    token = _current.set(_Ledger())
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def note(key: Hashable) -> None:
+    """Note that something is executed once more."""
+    if (kept := _current.get()) is not None:
+        kept.executed[key] = kept.executed.get(key, 0) + 1
+
+
+def executed(key: Hashable) -> int:
+    """How often it has been executed in this ledger; 0 where there is none."""
+    kept = _current.get()
+    return kept.executed.get(key, 0) if kept is not None else 0
+
+
+def settle(key: Hashable) -> None:
+    """Note that it succeeded: what comes now is another matter."""
+    if (kept := _current.get()) is not None:
+        kept.executed.pop(key, None)
+
+
+def abandon(request: Any, error: Exception) -> None:
+    """Note that a retry gave a request up with this error."""
+    if (kept := _current.get()) is not None:
+        kept.abandoned.append((request, error))
+
+
+def abandoned(request: Any) -> Exception | None:
+    """The error with which this very request was given up, if a retry further out sends it again."""
+    kept = _current.get()
+    found = kept.abandoned if kept is not None else ()
+    return next((error for given, error in found if given is request), None)
+
+
+def tell(error: Exception) -> None:
+    """Note that this exception of a tool is for the model, if no wrap handles it."""
+    if (kept := _current.get()) is not None:
+        kept.told.append(error)
+
+
+def is_told(error: Exception) -> bool:
+    """Whether an exception is one that a tool wants told to the model."""
+    kept = _current.get()
+    return kept is not None and any(error is one for one in kept.told)

@@ -1,0 +1,53 @@
+"""Pausing a run for an answer from outside: the one way in which middleware asks somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar, cast
+
+from langgraph.config import get_config
+from langgraph.types import interrupt
+from pydantic import PlainValidator, ValidationError, WithJsonSchema
+
+from agentkit._compat import has_saver, has_unaddressed_answer
+from agentkit.errors import MissingCheckpointer
+
+__all__ = ["ask"]
+
+AnswerT = TypeVar("AnswerT")
+
+
+def ask(
+    question: Mapping[str, Any], check: Callable[[Any, bool], AnswerT], schema: Mapping[str, Any], *, asker: str
+) -> AnswerT:
+    """Pause until somebody answers; run again with the answer, return it.
+
+    An answer that `check` refuses fails the resume and nothing else: siblings that run at the same time finish, nothing
+    is stored, and the question can be answered again.
+
+    Args:
+        question: Shown to whoever answers: plain data, which any saver can store.
+        check: Given the answer, and whether it was addressed to this question by its id, returns it in the form to be
+            returned here, or raises a `ValueError` of the caller's choice. It is called again for each answer when the
+            step runs again, so it must not have effects.
+        schema: What an answer looks like, as JSON schema, for those who build forms.
+        asker: Who asks, for the error's text.
+
+    Raises:
+        MissingCheckpointer: If the run has no checkpointer, so that a pause could never be resumed.
+        ValueError: As `check` raised it.
+    """
+    config = get_config()
+    if not has_saver(config):
+        raise MissingCheckpointer(asker)
+    addressed = not has_unaddressed_answer(config)
+    form: Any = Annotated  # made at run time; type checkers know only literal arguments
+    answer = cast(
+        type[AnswerT], form[Any, PlainValidator(lambda given: check(given, addressed)), WithJsonSchema(dict(schema))]
+    )
+    try:
+        return interrupt(dict(question), response_schema=answer)
+    except ValidationError as refused:
+        error: ValueError = refused.errors()[0]["ctx"]["error"]
+        vars(error).update(vars(refused))  # the engine's note that it is the answer that is wrong
+        raise error from None

@@ -1,0 +1,111 @@
+"""What is kept of a decision, and what the model is told of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NotRequired
+
+from langchain_core.messages import ToolCall, ToolMessage
+from langgraph.types import Command
+from typing_extensions import TypedDict
+
+from agentkit.middleware.approval_policy import Case
+from agentkit.transcript import REWRITTEN, SYNTHETIC
+
+__all__ = ["ApprovalRecord", "by_whom", "log", "recorded", "refusal", "telling"]
+
+_LOG = logging.getLogger("agentkit")
+
+
+class ApprovalRecord(TypedDict):
+    """One decision, as it is kept in the state field `approvals`."""
+
+    tool_call_id: str | None
+    name: str
+    args: dict[str, Any]
+    """The call as it was decided on."""
+    decision: str
+    """`approve`, `edit`, `reject`, `respond`; `expired` if it came too late; `withdrawn` if none was recorded before
+    the conversation went on."""
+    by: str | None
+    at: str
+    asked_at: str | None
+    rules: list[str]
+    edited_action: NotRequired[dict[str, Any]]
+    message: NotRequired[str]
+    end: NotRequired[bool]
+
+
+def refusal(record: ApprovalRecord, case: Case) -> ToolMessage:
+    """What the model is told instead of a result."""
+    name, why = record["name"], record.get("message")
+    if record["decision"] == "respond":
+        text = why or ""
+    elif record["decision"] == "expired":
+        assert case.expires_at is not None
+        text = (
+            f"Not executed: the decision on `{name}` came too late{by_whom(record)}. It expired at "
+            f"{case.expires_at.isoformat(timespec='seconds')}, so it counts as rejected."
+        )
+    else:
+        reason = f": {why}" if why else "."
+        text = (
+            f"Not executed: `{name}` was rejected{by_whom(record)}{reason}\n"
+            "Do not repeat the call unless the user asks for it."
+        )
+    return ToolMessage(
+        text,
+        name=name,
+        tool_call_id=str(record["tool_call_id"]),
+        status="success" if record["decision"] == "respond" else "error",
+        additional_kwargs={SYNTHETIC: True},
+    )
+
+
+def by_whom(record: ApprovalRecord) -> str:
+    """Who decided, as the end of a clause; empty if nobody said."""
+    return f" by {record['by']}" if record["by"] else ""
+
+
+def recorded(result: Any, records: Sequence[ApprovalRecord]) -> Any:
+    """A call's result as one update of state that also keeps the decisions on it."""
+    kept = {"approvals": list(records)}
+    if isinstance(result, ToolMessage):
+        return Command(update={"messages": [result], **kept})
+    if isinstance(result, Command) and isinstance(result.update, dict) and result.graph is None:
+        return replace(result, update={**result.update, **kept})
+    return [*(result if isinstance(result, list) else [result]), Command(update=kept)]
+
+
+def telling(result: Any, call: ToolCall, records: Sequence[ApprovalRecord]) -> Any:
+    """The result of an edited call, with the model told of the edit."""
+    if isinstance(result, list):
+        return [telling(one, call, records) for one in result]
+    if isinstance(result, Command) and isinstance(result.update, dict) and "messages" in result.update:
+        return replace(result, update={**result.update, "messages": telling(result.update["messages"], call, records)})
+    if not isinstance(result, ToolMessage) or result.tool_call_id != call["id"]:
+        return result
+    editor = next(record for record in reversed(records) if record["decision"] == "edit")
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call["args"].items())
+    told = (
+        f"Note: a person changed this call before it ran{by_whom(editor)}. Executed was "
+        f"`{call['name']}({arguments})`, on purpose; do not repeat the original call. Its result:"
+    )
+    content: Any = f"{told}\n{result.content}"
+    if isinstance(result.content, list):
+        content = [{"type": "text", "text": told}, *result.content]
+    extra = {**result.additional_kwargs, REWRITTEN: True}
+    return result.model_copy(update={"content": content, "additional_kwargs": extra})
+
+
+def log(record: ApprovalRecord) -> None:
+    """Who decided what, before it takes effect; never the arguments."""
+    shown = {key: record.get(key) for key in ("tool_call_id", "name", "decision", "by", "at", "rules")}
+    _LOG.info(
+        "approval of %s: %s",
+        record["name"],
+        record["decision"],
+        extra={"event": "approval", **{f"approval_{key}": value for key, value in shown.items()}},
+    )
