@@ -11,7 +11,7 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain.tools import tool
 from langchain_core.messages import SystemMessage
 from langchain_openai import ChatOpenAI
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, PrivateAttr, SecretStr
 
 from agentkit import create_agent
 from agentkit.binding import Binder
@@ -150,15 +150,25 @@ def test_a_wrap_may_narrow_a_union_and_only_that_is_offered() -> None:
 # ---- OpenAI's `strict`
 
 
+class Recorded(ChatOpenAI):
+    """Notes how its tools are bound; newer versions of langchain-openai make them strict by themselves."""
+
+    _bound: list[dict[str, Any]] = PrivateAttr(default_factory=list)
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        self._bound.append(kwargs)
+        return super().bind_tools(tools, **kwargs)
+
+
 @pytest.mark.parametrize(
     ("responses_api", "strict"), [(False, True), (True, None)], ids=["chat completions", "responses"]
 )
 def test_openai_tools_are_strict_beside_a_native_schema(responses_api: bool, strict: bool | None) -> None:
-    model = ChatOpenAI(model="gpt-5.5", api_key=SecretStr("k"), use_responses_api=responses_api)
+    model = Recorded(model="gpt-5.5", api_key=SecretStr("k"), use_responses_api=responses_api)
     request: Any = ModelRequest(model=model, messages=[], tools=[alpha], response_format=ProviderStrategy(Answer))
     bound: Any = Binder(request.response_format, {"alpha"}).bind(request).model
-    tools = bound.kwargs["tools"]
-    assert [one.get("function", one).get("strict") for one in tools] == [strict]
+    assert [kwargs.get("strict") for kwargs in model._bound] == [strict]
+    assert [one.get("function", one).get("strict") for one in bound.kwargs["tools"]] == [strict]
 
 
 def test_openai_tools_are_as_the_user_made_them_without_a_schema() -> None:

@@ -394,6 +394,26 @@ def test_calls_answered_by_a_command_are_not_executed_and_the_model_is_called_ag
     assert [m.text for m in agent.invoke({"messages": "hi"})["messages"]] == ["hi", "", "blocked", "final"]
 
 
+def test_an_answered_call_is_not_run_again_by_a_goto() -> None:
+    """A command that leads to the tools brings the whole state, not the calls that are open."""
+    ran: list[int] = []
+
+    @tool
+    def act(x: int) -> str:
+        """Act."""
+        ran.append(x)
+        return "done"
+
+    def again(state: Any) -> Any:
+        return Command(goto="tools") if len(state["messages"]) == 3 else None
+
+    model = ScriptedModel(ai("", tool_call("act", {"x": 1})), "final", "final", repeat=True)
+    agent = create_agent(model, [act], middleware=[hooks("Again", before_model=again)])
+    result = agent.invoke({"messages": "hi"}, {"recursion_limit": 20})
+    assert ran == [1]
+    assert result["messages"][-1].text == "final"
+
+
 @granularities
 @pytest.mark.parametrize("tools", [[], [look]], ids=["no tools", "tools"])
 def test_a_run_ends_where_no_answer_is_left(tools: list[Any], granularity: Any) -> None:

@@ -143,6 +143,26 @@ def test_the_first_is_the_outermost_and_all_are_closed(entry: EntryPoint) -> Non
     assert order == ["a opens", "b opens", "b closes", "a closes"]
 
 
+@entries
+def test_a_hook_that_yields_twice_is_closed_all_the_same(entry: EntryPoint) -> None:
+    seen: list[str] = []
+
+    class Greedy(Middleware):
+        def around_run(self, given: Run) -> Any:
+            try:
+                yield
+                seen.append("told")
+                yield
+                seen.append("never")
+            finally:
+                seen.append("closed")
+
+    kept = Greedy()
+    agent = create_agent(ScriptedModel("done"), middleware=[kept])
+    run(agent, "hi", entry=entry)
+    assert seen == ["told", "closed"]
+
+
 @pytest.mark.parametrize("chunks", [0, 1, 2])
 @granularities
 def test_a_stream_that_is_left_early_is_cancelled(chunks: int, granularity: Any) -> None:
