@@ -15,7 +15,7 @@ from agentkit.testing import EntryPoint, pairing_problems
 from tests.property.conftest import cases
 from tests.property.playing import Played, play
 from tests.property.stacks import Stack
-from tests.property.strategies import alike_stacks
+from tests.property.strategies import alike_stacks, calm_stacks
 
 
 def reference_is_sound(played: Played) -> bool:
@@ -36,11 +36,29 @@ def differences(theirs: Played, ours: Played) -> str:
     return "\n".join(f"{key}:\n  LangChain {a[key]}\n  agentkit  {b[key]}" for key in a if a[key] != b[key])
 
 
-@pytest.mark.parametrize("saver", [True, False], ids=["saver", "no saver"])
+@pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
+@settings(max_examples=cases(40))
+@given(stack=alike_stacks())
+def test_same_as_langchain_where_steps_fail_and_pause(entry: EntryPoint, stack: Stack) -> None:
+    """Resumed with `invoke(None)` and with answers, from a saver."""
+    same_as_langchain(stack, entry, saver=True)
+
+
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
 @settings(max_examples=cases(30))
+@given(stack=calm_stacks())
+def test_same_as_langchain_without_a_saver(entry: EntryPoint, stack: Stack) -> None:
+    same_as_langchain(stack, entry, saver=False)
+
+
+@settings(max_examples=cases(10))
 @given(stack=alike_stacks())
-def test_same_as_langchain_at_both_granularities(entry: EntryPoint, saver: bool, stack: Stack) -> None:
+def test_same_as_langchain_where_a_failure_is_final(stack: Stack) -> None:
+    same_as_langchain(stack, "invoke", saver=False)
+
+
+def same_as_langchain(stack: Stack, entry: EntryPoint, *, saver: bool) -> None:
+    """Play a scenario under LangChain's factory, and under ours at both granularities."""
     theirs = play(stack, reference, entry=entry, saver=saver)
     assume(reference_is_sound(theirs))
     for granularity in ("hook", "turn"):
