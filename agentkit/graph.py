@@ -59,10 +59,10 @@ class Drawing:
         builder.add_node(MODEL, turn, input_schema=self.schemas.state)
         builder.add_edge(START, MODEL)
         tools = [TOOLS] if self.plan.has_tools else []
-        builder.add_conditional_edges(MODEL, TurnRoute(MODEL, self.router), [MODEL, *tools, END])
+        builder.add_conditional_edges(MODEL, TurnRoute(self.plan[MODEL], self.router), [MODEL, *tools, END])
         for name in tools:
             builder.add_node(name, Node(self.plan[name], self.steps[name]), input_schema=self.schemas.state)
-            builder.add_conditional_edges(name, TurnRoute(name, self.router), [MODEL, END])
+            builder.add_conditional_edges(name, TurnRoute(self.plan[name], self.router), [MODEL, END])
         return builder
 
     def can_fold(self) -> bool:

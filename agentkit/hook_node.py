@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
+from langchain_core.messages import AIMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
@@ -16,7 +18,7 @@ from agentkit.exits import Exit
 from agentkit.hooks import Hook
 from agentkit.state import EXIT, is_inner
 from agentkit.topology import Stop
-from agentkit.transcript import closing_results
+from agentkit.transcript import closing_results, last_turn
 
 __all__ = ["HookStep"]
 
@@ -89,7 +91,18 @@ class HookStep:
         ended = {EXIT: Exit("jump", why, self.hook.node).record(), **update}
         written = update.get("messages", [])
         written = written if isinstance(written, list) else [written]
-        history: Any = add_messages(state["messages"], written)
-        if results := closing_results(history, why):
-            ended["messages"] = [*written, *results]
+        if results := closing_results(_asked(state["messages"], written), why):
+            rewrites = any(isinstance(message, RemoveMessage) for message in written)
+            ended["messages"] = [*written, *results] if rewrites else [*results, *written]
         return ended
+
+
+def _asked(stored: list[Any], written: list[Any]) -> list[Any]:
+    """The history with the hook's messages, up to the end of the turn that was the last one before them."""
+    asking, _ = last_turn(stored)
+    history: Any = add_messages(stored, written)
+    place = next((i for i, m in enumerate(history) if asking is not None and m.id == asking.id), None)
+    if place is None:
+        return []
+    following = takewhile(lambda m: not isinstance(m, AIMessage), history[place + 1 :])
+    return [*history[: place + 1], *following]

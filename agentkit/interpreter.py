@@ -83,11 +83,15 @@ class Route(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
         """The next node, or one dispatch per tool call."""
-        return _dispatched(self._router.after(self._stop, input))
+        destination = self._next(input)
+        return destination if isinstance(destination, str) else [Send(TOOLS, [call]) for call in destination]
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
         """The next node, or one dispatch per tool call."""
         return self.invoke(input, config)
+
+    def _next(self, state: Mapping[str, Any]) -> Destination:
+        return self._router.after(self._stop, state)
 
 
 # ---- granularity "turn"
@@ -194,29 +198,15 @@ class TurnNode(Runnable[Any, Any]):
         return _Walk(self._router, LocalState(self._channels, input), plan[name], must_pause=must_pause)
 
 
-class TurnRoute(Runnable[Any, Any]):
-    """The edge that leads on from a node of a turn."""
+class TurnRoute(Route):
+    """The edge that leads on from a node of a turn: from the tools, or from the stop at which the walk was left."""
 
-    def __init__(self, node: str, router: Router) -> None:
-        """Lead on from `model` or `tools`."""
-        self.name = f"after {node}"
-        self._node = node
-        self._router = router
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
-        """The next node, or one dispatch per tool call."""
-        way, name = input.get(POSITION) or (_AFTER, MODEL)
-        if self._node == TOOLS:
-            name = TOOLS
-        elif way != _AFTER:
-            return MODEL
-        destination = _dispatched(self._router.after(self._router.plan[name], input))
-        return destination if destination == END or not isinstance(destination, str) else MODEL
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
-        """The next node, or one dispatch per tool call."""
-        return self.invoke(input, config)
-
-
-def _dispatched(destination: Destination) -> str | list[Send]:
-    return destination if isinstance(destination, str) else [Send(TOOLS, [call]) for call in destination]
+    def _next(self, state: Mapping[str, Any]) -> Destination:
+        stop = self._stop
+        if stop.kind != "tools":
+            way, name = state.get(POSITION) or (_AFTER, MODEL)
+            if way != _AFTER:
+                return MODEL
+            stop = self._router.plan[name]
+        destination = self._router.after(stop, state)
+        return MODEL if isinstance(destination, str) and destination != END else destination

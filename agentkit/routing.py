@@ -17,7 +17,7 @@ from agentkit.limits import Tally
 from agentkit.state import HANDOVER, SEQUENCED, TALLY
 from agentkit.structured import is_structured_result
 from agentkit.topology import TOOLS, Plan, Rule, Stop
-from agentkit.transcript import last_turn, open_invalid_calls, pending_calls
+from agentkit.transcript import SYNTHETIC, last_turn, open_invalid_calls, pending_calls
 
 __all__ = ["Destination", "Router", "one_at_a_time"]
 
@@ -98,7 +98,12 @@ class Router:
         return self.plan.loop_entry
 
     def _answered_directly(self, calls: list[ToolCall], results: list[ToolMessage]) -> bool:
-        """Whether all executed tools give their result as the answer; a reviewer's redirect counts by its name."""
+        """Whether all executed tools give their result as the answer; a reviewer's redirect counts by its name.
+
+        A result that no tool gave, such as a rejection, is for the model.
+        """
+        if any(result.additional_kwargs.get(SYNTHETIC) for result in results):
+            return False
         executed = {result.tool_call_id: result.name for result in results if result.name in self.executable}
         names = [executed.get(call["id"] or "", call["name"]) for call in calls]
         run = [name for name in names if name in self.executable]

@@ -3,6 +3,9 @@
 if __name__ != "agentkit.middleware":
     raise ImportError("import this package as agentkit.middleware")
 
+from collections.abc import Sequence
+from typing import Any
+
 from agentkit.middleware.approval import (
     Approval,
     ApprovalRecord,
@@ -31,6 +34,7 @@ from agentkit.middleware.handoff import Handoff
 from agentkit.middleware.model_retry import Fallback, ModelRetry
 from agentkit.middleware.reuse import Reuse
 from agentkit.middleware.tool_retry import ToolRetry
+from agentkit.middleware_base import Middleware
 
 __all__ = [
     "Approval",
@@ -58,4 +62,38 @@ __all__ = [
     "ToolRetry",
     "decide",
     "pending_approvals",
+    "standard",
 ]
+
+
+def standard(
+    *rules: Rule,
+    on_trip: Any = "wrap_up",
+    facts: Sequence[str] = (),
+    approve: Sequence[ApprovalRule | str] = (),
+    fallbacks: Sequence[Any] = (),
+) -> list[Middleware]:
+    """The recommended stack, in the right order, outermost first.
+
+    Gates see what is left after retries; approval is asked once, outside of them; an exact repeat of a read is answered
+    before it is retried; facts go into the request last.
+
+    ```python
+    create_agent(model, tools, middleware=standard(StepBudget(10), approve=["refund"]), checkpointer=saver)
+    ```
+
+    Args:
+        rules: When `Gates` ends a run. None: its default rules.
+        on_trip: What happens then; see `Gates`.
+        facts: State fields that the model is shown; see `Facts`. None: it is left out.
+        approve: Which calls wait for a person; see `Approval`. Needs a checkpointer. None: it is left out.
+        fallbacks: Models that take over when the first one fails; see `ModelRetry`.
+    """
+    return [
+        Gates(*rules, on_trip=on_trip),
+        *([Approval(*approve)] if approve else []),
+        Reuse(),
+        ToolRetry(),
+        ModelRetry(fallbacks=fallbacks),
+        *([Facts(facts)] if facts else []),
+    ]

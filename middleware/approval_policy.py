@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, get_args
 
 from agentkit.errors import ConfigurationError
+from agentkit.tools import contract_of
 
 __all__ = ["ApprovalRule", "Case", "DecisionType", "Effect"]
 
@@ -100,11 +101,11 @@ class ApprovalRule:
 
     def may_cover(self, name: str, tool: Any) -> bool:
         """Whether it covers calls of this tool, whatever their arguments."""
-        contract = _contract(tool)
+        contract = contract_of(tool)
         return (
             (not self.tool or name in _names(self.tool))
-            and (self.effect is None or (contract.get("effect") == "read") == (self.effect == "read"))
-            and (not self.risk or contract.get("risk") in _names(self.risk))
+            and (self.effect is None or (contract.effect == "read") == (self.effect == "read"))
+            and (not self.risk or contract.risk in _names(self.risk))
         )
 
     def covers(self, args: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
@@ -175,9 +176,3 @@ def _called(predicate: Predicate | None) -> str | None:
     if code is not None and code.co_name == "<lambda>":
         return f"lambda:{code.co_firstlineno}"
     return getattr(predicate, "__qualname__", None) or (type(predicate).__name__ if predicate else None)
-
-
-def _contract(tool: Any) -> Mapping[str, Any]:
-    """What a tool says of itself; nothing, where it is unknown."""
-    found: Mapping[str, Any] = (getattr(tool, "metadata", None) or {}).get("agentkit") or {}
-    return found

@@ -12,6 +12,7 @@ from langgraph.types import Command
 
 from agentkit.errors import ConfigurationError
 from agentkit.middleware_base import Middleware, Placement
+from agentkit.tools import contract_of
 from agentkit.transcript import REWRITTEN, SYNTHETIC, last_turn
 
 __all__ = ["Reuse"]
@@ -44,7 +45,7 @@ class Reuse(Middleware):
     def wrap_tool_call(self, request: ToolCallRequest) -> Generator[ToolCallRequest, Any, Any]:
         """Answer the call from what is there, leave it to its twin, or run it for its twins as well."""
         tools = [*request.runtime.tools, *([] if request.tool is None else [request.tool])]
-        reads = {tool.name for tool in tools if _reads(tool)}
+        reads = {tool.name for tool in tools if contract_of(tool).effect == "read"}
         if request.tool_call["name"] not in reads:
             return (yield request)
         messages: Sequence[AnyMessage] = request.state["messages"]
@@ -79,12 +80,6 @@ class Reuse(Middleware):
                 results = []
             elif isinstance(message, HumanMessage) and self._per == "turn":
                 return
-
-
-def _reads(tool: Any) -> bool:
-    """Whether a tool says that it changes nothing."""
-    contract = (getattr(tool, "metadata", None) or {}).get("agentkit") or {}
-    return bool(contract.get("effect") == "read")
 
 
 def _key(call: ToolCall) -> str:

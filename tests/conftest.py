@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,14 @@ def _without_links() -> None:
     sys.path[:] = kept
 
 
+def _heed_ctrl_c() -> None:
+    """Undo an ignored SIGINT, which a shell gives to what it starts in the background and which children inherit."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 _without_links()
+_heed_ctrl_c()
 for _name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "LANGSMITH_TRACING_V2"):
     os.environ[_name] = "false"  # before LangChain reads them: a developer's own tracing must not record the tests
 for _name in ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):

@@ -9,12 +9,23 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
-from agentkit import create_agent
+from agentkit import AgentMiddleware, create_agent
+from agentkit.middleware import (
+    ConsecutiveFailures,
+    Gates,
+    Handoff,
+    ModelRetry,
+    RepeatedCall,
+    Reuse,
+    SameCallFailed,
+    StepBudget,
+    ToolRetry,
+)
 from examples.order_assistant.offline_model import DialoguePlanner
 from examples.order_assistant.shop import Shop
 from examples.order_assistant.tools import ShopContext, make_tools
 
-__all__ = ["SYSTEM_PROMPT", "build"]
+__all__ = ["SYSTEM_PROMPT", "build", "guards"]
 
 SYSTEM_PROMPT = """\
 You are the order assistant of a small online shop. You help one signed-in customer with their orders, parcels and \
@@ -28,6 +39,23 @@ refunds, and with the shop's products and reviews.
 - Before refund_order, name the order and the amount and wait for the customer's yes. Refund only what they confirmed.
 - If a tool refuses, explain why in one sentence and say what is possible instead. Do not repeat the same call.
 """
+
+
+def guards() -> list[AgentMiddleware]:
+    """What keeps a run in bounds, beside the loop's own first gate: the task is done when no tool is asked for.
+
+    A budget of steps, after which the assistant answers with what it has; and safety: failures in a row, a call that
+    failed before, or the same question over and over go to a person. Below the gates, passing outages are retried
+    without the model noticing, and what was looked up in this turn is not looked up again.
+    """
+    safety = ConsecutiveFailures(3) | SameCallFailed(2) | RepeatedCall(3)
+    return [
+        Gates(StepBudget(10), on_trip="wrap_up"),
+        Gates(safety, on_trip=Handoff("customer service"), name="Safety"),
+        Reuse(),
+        ToolRetry(attempts=2),
+        ModelRetry(),
+    ]
 
 
 def build(
@@ -44,12 +72,13 @@ def build(
         db_path: The shop's SQLite file; created and seeded on first use.
         model: A chat model, or a name for LangChain's `init_chat_model`; None is the offline `DialoguePlanner`.
         checkpointer: Keeps the conversations; without one, every run stands alone.
-        **kwargs: Passed on to `create_agent`, for example `middleware`.
+        **kwargs: Passed on to `create_agent`, for example `middleware`, which by default is `guards()`.
 
     Raises:
         DatabaseUnusable: `db_path` cannot be opened or created.
     """
     tools = make_tools(Shop.open(db_path))
+    kwargs.setdefault("middleware", guards())
     return create_agent(
         model or DialoguePlanner(),
         tools,

@@ -14,6 +14,7 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
+from agentkit.tools import with_contract
 from examples.order_assistant.errors import ShopError
 from examples.order_assistant.shop import Shop, normalise_number
 
@@ -96,18 +97,23 @@ class OrderTools:
 
 
 def make_tools(shop: Shop) -> list[BaseTool]:
-    """The seven tools on one shop. What the model can mend comes back to it as an error result."""
+    """The seven tools on one shop, each with what it promises. Errors that the model can mend come back as results."""
     bodies = OrderTools(shop)
-    functions: tuple[Callable[..., dict[str, Any]], ...] = (
+    reads: tuple[Callable[..., dict[str, Any]], ...] = (
         bodies.get_profile,
         bodies.get_latest_order,
         bodies.get_order,
         bodies.track_order,
         bodies.search_products,
         bodies.get_reviews,
-        bodies.refund_order,
     )
-    return [StructuredTool.from_function(function, handle_tool_error=True) for function in functions]
+    # The refund's key makes the same call harmless to repeat: it pays once, whatever runs it again.
+    refund = with_contract(_tool(bodies.refund_order), effect="write", idempotent=True, risk="money")
+    return [*(with_contract(_tool(read), effect="read") for read in reads), refund]
+
+
+def _tool(function: Callable[..., dict[str, Any]]) -> BaseTool:
+    return StructuredTool.from_function(function, handle_tool_error=True)
 
 
 def _refund_key(runtime: Runtime, number: str, minor: int | None) -> str:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from agentkit import Middleware, Placement, create_agent, errors, thread
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
+from agentkit.middleware import Approval, ApprovalRule, Gates, StepBudget
 from agentkit.testing import ScriptedModel, ai, tool_call
 from agentkit.tools import tool as contracted
 
@@ -152,6 +153,11 @@ def unreadable_reply() -> None:
     create_agent(ScriptedModel(reply, repeat=True), [look]).invoke({"messages": "hi"})
 
 
+def tripped_gate() -> None:
+    model = ScriptedModel(ai("", tool_call("look", {})))
+    create_agent(model, [look], middleware=[Gates(StepBudget(1), on_trip="raise")]).invoke({"messages": "hi"})
+
+
 def nested_pause() -> None:
     @tool
     def ask() -> str:
@@ -187,6 +193,39 @@ def unknown_state_field() -> None:
     create_agent(ScriptedModel("x"), [find])
 
 
+def decided(decision: Any, *rules: ApprovalRule, saver: Any = True) -> None:
+    """An agent that asks before it looks, and is answered like this."""
+    model = ScriptedModel(ai("", tool_call("look", {"x": 1}, "c1")), "done")
+    saver = InMemorySaver() if saver else None
+    agent = create_agent(model, [look], middleware=[Approval(*(rules or ("look",)))], checkpointer=saver)
+    agent.invoke({"messages": "hi"}, thread("t"))
+    agent.invoke(Command(resume=decision), thread("t"))
+
+
+def missing_checkpointer() -> None:
+    decided(None, saver=False)
+
+
+def unknown_decision() -> None:
+    decided({"type": "maybe", "tool_call_id": "c1"})
+
+
+def incomplete_decision() -> None:
+    decided({"type": "respond", "tool_call_id": "c1"})
+
+
+def wrong_call() -> None:
+    decided({"type": "approve", "tool_call_id": "c2"})
+
+
+def invalid_edit() -> None:
+    decided({"type": "edit", "tool_call_id": "c1", "edited_action": {"args": {"x": "much"}}})
+
+
+def not_entitled() -> None:
+    decided({"type": "approve", "tool_call_id": "c1", "by": "dan"}, ApprovalRule(among=["ann"]))
+
+
 # The mistake, its class, the nearest standard class, and words that the message must hold: where, and how to mend it.
 MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
@@ -212,7 +251,14 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (missing_structured_output, "MissingStructuredOutput", Exception, ["3 tries", "`Limits.structured_retries`"]),
     (truncated_reply, "TruncatedReply", ConnectionError, ["3 times", "broke off", "retry"]),
     (nested_pause, "NestedPause", RuntimeError, ["'helper'", "thread of its own", "without a thread id"]),
+    (missing_checkpointer, "MissingCheckpointer", RuntimeError, ["Approval has to pause", "Pass `checkpointer=`"]),
+    (unknown_decision, "UnknownDecision", ValueError, ["'c1'", "'maybe'", "approve, edit, reject, respond"]),
+    (incomplete_decision, "IncompleteDecision", ValueError, ["'c1'", "`respond` needs a `message`"]),
+    (wrong_call, "WrongCall", ValueError, ["'c1'", "for call 'c2'", "Decide on the call"]),
+    (invalid_edit, "InvalidEdit", ValueError, ["'c1'", "`look`", "x:", "integer"]),
+    (not_entitled, "NotEntitled", ValueError, ["'c1'", "'dan' may not decide", "ann may"]),
     (unreadable_reply, "UnreadableReply", ValueError, ["3 times", "could not be read", "schemas"]),
+    (tripped_gate, "GateTripped", RuntimeError, ["Gates.after_model", "step_budget", "`on_trip`"]),
 ]
 
 
@@ -231,7 +277,7 @@ def test_a_mistake_is_told_by_name(mistake: Any, name: str, standard: type[Excep
 def test_every_error_has_its_mistake() -> None:
     classes = {name for name in errors.__all__ if issubclass(getattr(errors, name), AgentkitError)}
     told = {"InvalidArguments", "ToolTimeout"}  # the model hears of them, the caller does not
-    assert classes - {"AgentkitError"} - told == {name for _, name, _, _ in MISTAKES}
+    assert classes - {"AgentkitError", "InvalidDecision"} - told == {name for _, name, _, _ in MISTAKES}
 
 
 def test_every_error_is_explained_and_its_parts_are_attributes() -> None:

@@ -230,6 +230,19 @@ class TestDecisions:
         assert again.text == "never said"  # the model was not called before
         assert exit_of(agent.get_state(CFG)).reason == "answer"  # type: ignore[union-attr]
 
+    @pytest.mark.parametrize(
+        ("decision", "reason", "last"),
+        [({"type": "approve"}, "return_direct", "pay 5"), ({"type": "reject"}, "answer", "done")],
+    )
+    def test_a_rejection_is_for_the_model_also_where_a_result_would_be_the_answer(
+        self, desk: Any, asked: Any, entry: EntryPoint, decision: Any, reason: str, last: str
+    ) -> None:
+        direct = desk.tool("pay")
+        direct.return_direct = True
+        agent = asked(tools=[direct])
+        assert answer(agent, entry, p=decision).text == last
+        assert exit_of(agent.get_state(CFG)).reason == reason  # type: ignore[union-attr]
+
     def test_a_second_tab_changes_nothing(self, desk: Any, asked: Any) -> None:
         agent = asked(calls=(pay(1, "a"), pay(2, "b")))
         before = agent.get_state(CFG)

@@ -154,11 +154,11 @@ def test_a_time_out_of_the_contract_is_tried_again_only_where_that_is_harmless(c
             await asyncio.sleep(5)
             return ""
 
-        return tool(name, description="Do it.", timeout=0.005, **contract)(do)
+        return tool(name, description="Do it.", timeout=0.05, **contract)(do)
 
     for one in (made("look", effect="read"), made("pay", effect="write")):
         ended = run(agent_of([one], ToolRetry()), "go", entry="ainvoke")
-        assert "did not answer within 0.005 s" in results(ended)[0].text
+        assert "did not answer within 0.05 s" in results(ended)[0].text
     assert runs == {"look": 3, "pay": 1}
 
 

@@ -296,7 +296,8 @@ def test_a_time_out_is_an_error_result_and_leaves_the_siblings_alone(
             return name
 
         is_async = native and entry in ("ainvoke", "astream")
-        return tool(name, description="Do it.", timeout=0.02, **contract)(ado if is_async else do)
+        seconds = 0.02 if hangs else 30
+        return tool(name, description="Do it.", timeout=seconds, **contract)(ado if is_async else do)
 
     tools = [made("look", True, effect="read"), made("pay", True), made("quick", False)]
     asked = ai("", *(tool_call(one.name, {"x": 1}, one.name) for one in tools))
@@ -336,7 +337,7 @@ def test_a_pause_in_a_tool_with_a_time_out_is_a_pause(entry: EntryPoint) -> None
 async def test_nothing_goes_on_after_a_run_with_time_outs() -> None:
     cancelled = []
 
-    @tool(timeout=0.01, max_concurrency=1)
+    @tool(timeout=0.05, max_concurrency=1)
     async def look(x: int) -> str:
         """Look."""
         try:
@@ -427,7 +428,7 @@ def test_a_failed_or_timed_out_execution_frees_its_place_when_it_is_over() -> No
     release = threading.Event()
     runs = []
 
-    @tool(timeout=0.02, max_concurrency=1)
+    @tool(timeout=0.3, max_concurrency=1)
     def look(x: int) -> str:
         """Look."""
         runs.append(x)

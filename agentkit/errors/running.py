@@ -1,36 +1,4 @@
-"""The errors of agentkit, one tree. Each class is also the nearest standard one.
-
-```
-AgentkitError
-├── ConfigurationError (ValueError)         found while an agent is built
-│   ├── DuplicateTool
-│   ├── DuplicateMiddleware
-│   ├── InvalidContract
-│   ├── InvalidHook
-│   ├── PlacementConflict
-│   ├── ReservedField
-│   └── UnknownStateField
-├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
-│   ├── UndeclaredJump
-│   ├── MissingHookForm (NotImplementedError, TypeError)
-│   ├── ForgottenPause
-│   └── UnusedDecision
-├── InvalidArguments (ToolException)        told to the model
-├── MissingStructuredOutput (StructuredOutputError)
-├── ToolTimeout (TimeoutError)              told to the model
-├── TruncatedReply (ConnectionError)
-├── InvalidDecision (ValueError)            an answer to a question for approval that cannot be taken
-│   ├── UnknownDecision
-│   ├── IncompleteDecision
-│   ├── WrongCall
-│   ├── InvalidEdit
-│   └── NotEntitled
-├── MissingCheckpointer (RuntimeError)
-├── UnreadableReply (ValueError)
-├── GateTripped (RuntimeError)
-└── NestedPause (RuntimeError)
-```
-"""
+"""What goes wrong while a run goes on."""
 
 from __future__ import annotations
 
@@ -40,155 +8,23 @@ from langchain.agents.structured_output import StructuredOutputError
 from langchain_core.messages import AnyMessage
 from langchain_core.tools import ToolException
 
+from agentkit.errors.building import AgentkitError
+
 __all__ = [
-    "AgentkitError",
-    "ConfigurationError",
-    "ConfigurationWarning",
-    "DuplicateMiddleware",
-    "DuplicateTool",
     "ForgottenPause",
     "GateTripped",
     "HookError",
-    "IncompleteDecision",
     "InvalidArguments",
-    "InvalidContract",
-    "InvalidDecision",
-    "InvalidEdit",
-    "InvalidHook",
     "MissingCheckpointer",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
-    "NotEntitled",
-    "PlacementConflict",
-    "ReservedField",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
-    "UnknownDecision",
-    "UnknownStateField",
     "UnreadableReply",
     "UnusedDecision",
-    "WrongCall",
 ]
-
-
-class AgentkitError(Exception):
-    """Root of all errors that agentkit raises itself."""
-
-
-class ConfigurationError(AgentkitError, ValueError):
-    """An agent cannot be built as it was asked for."""
-
-
-class DuplicateTool(ConfigurationError):
-    """Two tools share one public name, so one of them could run in place of the other.
-
-    Attributes:
-        name: The name they share.
-    """
-
-    def __init__(self, name: str, first: str, second: str) -> None:
-        """Name the tool and where both come from."""
-        self.name = name
-        super().__init__(
-            f"two tools are named {name!r}: one from {first}, one from {second}. The model cannot tell them apart; "
-            "rename one of them, or pass the same object only once."
-        )
-
-
-class DuplicateMiddleware(ConfigurationError):
-    """The very same middleware object was given twice.
-
-    Attributes:
-        name: The name of the middleware.
-    """
-
-    def __init__(self, name: str) -> None:
-        """Name the middleware."""
-        self.name = name
-        super().__init__(
-            f"the same {name} object stands twice in `middleware`; its hooks would run twice with one state. "
-            "Remove one, or make a second instance."
-        )
-
-
-class InvalidHook(ConfigurationError):
-    """A hook is written in a way that cannot work.
-
-    Attributes:
-        middleware: The name of the middleware.
-        hook: The name of the hook.
-    """
-
-    def __init__(self, middleware: str, hook: str, why: str) -> None:
-        """Name the middleware, the hook and what is wrong."""
-        self.middleware = middleware
-        self.hook = hook
-        super().__init__(f"{middleware}.{hook} {why}")
-
-
-class PlacementConflict(ConfigurationError):
-    """The places that middlewares ask for cannot all be had.
-
-    Attributes:
-        names: The middlewares that contradict each other.
-    """
-
-    def __init__(self, kind: str, names: tuple[str, ...], why: str) -> None:
-        """Name the wraps (`model` or `tool`), the middlewares and the contradiction."""
-        self.names = names
-        super().__init__(
-            f"the {kind} wraps of {' and '.join(names)} cannot be placed: {why}. "
-            "Change the `Placement` of one of them, or leave one out."
-        )
-
-
-class ReservedField(ConfigurationError):
-    """A state schema declares a field that the loop keeps for itself.
-
-    Attributes:
-        field: The name of the field.
-    """
-
-    def __init__(self, field: str, schema: str) -> None:
-        """Name the field and the schema that declares it."""
-        self.field = field
-        super().__init__(f"{schema} declares the state field {field!r}, which agentkit writes itself; rename yours.")
-
-
-class InvalidContract(ConfigurationError):
-    """A tool's contract holds a value that cannot be meant.
-
-    Attributes:
-        field: The field of the contract.
-    """
-
-    def __init__(self, field: str, value: object, allowed: str, tool: str | None = None) -> None:
-        """Name the field, its value, what is allowed, and the tool where it is known."""
-        self.field = field
-        where = f" of tool {tool!r}" if tool else ""
-        super().__init__(f"the contract{where} has {field}={value!r}; allowed: {allowed}.")
-
-
-class UnknownStateField(ConfigurationError):
-    """A tool's contract writes a state field that the agent does not have.
-
-    Attributes:
-        field: The name of the field.
-    """
-
-    def __init__(self, field: str, tool: str) -> None:
-        """Name the field and the tool."""
-        self.field = field
-        super().__init__(
-            f"tool {tool!r} writes the state field {field!r}, which no state schema of the agent declares. "
-            "Declare it in `state_schema` (a TypedDict that extends AgentState), or correct `writes`."
-        )
-
-
-class ConfigurationWarning(UserWarning):
-    """Something that can work, but probably is not meant."""
 
 
 class HookError(AgentkitError, RuntimeError):
@@ -397,36 +233,3 @@ class MissingCheckpointer(AgentkitError, RuntimeError):
             "resumed. What it asks about was not executed. Pass `checkpointer=` to create_agent (with sub-agents: to "
             "the outermost agent), and call it with `thread(...)`."
         )
-
-
-class InvalidDecision(AgentkitError, ValueError):
-    """A decision on a tool call cannot be taken. Nothing was executed, and the question is still open.
-
-    Attributes:
-        tool_call_id: The call that was asked about.
-    """
-
-    def __init__(self, tool_call_id: str | None, why: str) -> None:
-        """Name the call and what is wrong with the decision."""
-        self.tool_call_id = tool_call_id
-        super().__init__(f"decision on tool call {tool_call_id!r}: {why}")
-
-
-class UnknownDecision(InvalidDecision):
-    """The decision is none of those that are allowed for the call."""
-
-
-class IncompleteDecision(InvalidDecision):
-    """The decision lacks a field, or a field holds something else than it should."""
-
-
-class WrongCall(InvalidDecision):
-    """The decision is for a call that nobody asks about: another one, or one that was already decided."""
-
-
-class InvalidEdit(InvalidDecision):
-    """The edited call could not be executed: there is no such tool, or its schema refuses the arguments."""
-
-
-class NotEntitled(InvalidDecision):
-    """Whoever decided may not, or not again: not among the approvers, or has approved already."""
