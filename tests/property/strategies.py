@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.property.stacks import ModelPart, NodePart, Reply, Stack, ToolPart, WildReply
 
-__all__ = ["alike_stacks", "wild_stacks"]
+__all__ = ["alike_stacks", "calm_stacks", "wild_stacks"]
 
 _PHASES = ("before_agent", "before_model", "after_model", "after_agent")
 _NODE_ACTS = ("quiet", "note", "write", "say", "remove", "clear", "jump", "crash", "ask")
@@ -105,6 +106,23 @@ def _alike_stacks(draw: Any) -> Stack:
 def alike_stacks() -> st.SearchStrategy[Stack]:
     """Scenarios that LangChain and agentkit define alike: declared jumps, well-formed calls."""
     return _alike_stacks().filter(_is_alike)
+
+
+def calm_stacks() -> st.SearchStrategy[Stack]:
+    """Of these, scenarios in which no hook, model or tool fails or pauses, so that each runs to its end."""
+    return alike_stacks().map(_calmed)
+
+
+def _calmed(stack: Stack) -> Stack:
+    def calm(part: Any) -> Any:
+        return replace(part, act="note") if isinstance(part, NodePart) and part.act in ("crash", "ask") else part
+
+    script: list[Any] = [reply for reply in stack.script if not reply.fails]  # type: ignore[union-attr]
+    for i, reply in enumerate(script):
+        script[i] = replace(reply, calls=tuple(("ok" if t in ("crash", "ask") else t, x) for t, x in reply.calls))
+    return replace(
+        stack, middleware=tuple(tuple(calm(part) for part in parts) for parts in stack.middleware), script=tuple(script)
+    )
 
 
 @st.composite
