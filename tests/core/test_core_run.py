@@ -147,20 +147,41 @@ def test_the_first_is_the_outermost_and_all_are_closed(entry: EntryPoint) -> Non
 def test_a_hook_that_yields_twice_is_closed_all_the_same(entry: EntryPoint) -> None:
     seen: list[str] = []
 
+    def twice() -> Any:
+        try:
+            yield
+            seen.append("told")
+            yield
+            seen.append("never")
+        finally:
+            seen.append("closed")
+
     class Greedy(Middleware):
         def around_run(self, given: Run) -> Any:
-            try:
-                yield
-                seen.append("told")
-                yield
-                seen.append("never")
-            finally:
-                seen.append("closed")
+            self.kept = twice()  # so that no garbage collector closes it
+            return self.kept
 
-    kept = Greedy()
-    agent = create_agent(ScriptedModel("done"), middleware=[kept])
+    agent = create_agent(ScriptedModel("done"), middleware=[Greedy()])
     run(agent, "hi", entry=entry)
     assert seen == ["told", "closed"]
+
+
+@entries
+@pytest.mark.parametrize("when", ["opens", "closes"])
+def test_a_hook_that_fails_does_not_keep_the_others_from_closing(when: str, entry: EntryPoint) -> None:
+    class Fails(Middleware):
+        def around_run(self, given: Run) -> Any:
+            if when == "opens":
+                raise ZeroDivisionError("oops")
+            yield
+            raise ZeroDivisionError("oops")
+
+    outer = Watches("outer")
+    agent = create_agent(ScriptedModel("done"), middleware=[outer, Fails()])
+    error = run(agent, "hi", entry=entry, catch=True).error
+    assert isinstance(error, ZeroDivisionError)
+    assert outer.closed == 1
+    assert [outcome.status for outcome in outer.outcomes] == ["error"]
 
 
 @pytest.mark.parametrize("chunks", [0, 1, 2])
