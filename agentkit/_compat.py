@@ -1,6 +1,6 @@
 """What agentkit takes from LangChain and LangGraph that is not public, each with its reason, in this module only.
 
-`tests/core/test_compat.py` fails when one of them changes.
+`tests/core/test_core_compat.py` fails when one of them changes.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ class Outcome:
     """The final state, as far as it was streamed."""
 
 
-AroundRun: TypeAlias = Callable[[Run], Generator[None, Outcome, Any]]
+_Open: TypeAlias = Generator[None, Outcome, Any]
+AroundRun: TypeAlias = Callable[[Run], _Open]
 
 
 class _Listener(GraphCallbackHandler):
@@ -100,8 +101,9 @@ class Watch:
 
     def over(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """The chunks of a run, watched."""
-        opened = self._open()
+        opened: list[_Open] = []
         try:
+            self._open(opened)
             yield from chunks
         except BaseException as error:
             self._close(opened, error)
@@ -110,8 +112,9 @@ class Watch:
 
     async def aover(self, chunks: AsyncGenerator[Any, None]) -> AsyncIterator[Any]:
         """As `over`."""
-        opened = self._open()
+        opened: list[_Open] = []
         try:
+            self._open(opened)
             async with aclosing(chunks):
                 async for chunk in chunks:
                     yield chunk
@@ -120,23 +123,26 @@ class Watch:
             raise
         self._close(opened, None)
 
-    def _open(self) -> list[Generator[None, Outcome, Any]]:
-        opened: list[Generator[None, Outcome, Any]] = []
+    def _open(self, opened: list[_Open]) -> None:
         for hook in self._hooks:
             generator = hook(self._run)
             next(generator)
             opened.append(generator)
-        return opened
 
-    def _close(self, opened: list[Generator[None, Outcome, Any]], error: BaseException | None) -> None:
-        outcome = self._outcome(error)
+    def _close(self, opened: list[_Open], error: BaseException | None) -> None:
+        """Tell each hook how the run ended, and close it; a hook that fails is an error for the ones outside of it."""
+        failure: BaseException | None = None
         for generator in reversed(opened):
             try:
-                generator.send(outcome)
+                generator.send(self._outcome(failure or error))
             except StopIteration:
-                continue
+                pass
+            except BaseException as raised:
+                failure = raised
             finally:
                 generator.close()
+        if failure is not None:
+            raise failure
 
     def _outcome(self, error: BaseException | None) -> Outcome:
         values = self._listener.values
