@@ -199,6 +199,9 @@ class View:
 
 
 def _messages(update: Any) -> list[BaseMessage]:
+    """The messages of one node's update: a mapping, or a list of them where a middleware wrote beside the node."""
+    if isinstance(update, list):
+        return [message for part in update for message in _messages(part)]
     messages = update.get("messages") if isinstance(update, Mapping) else None
     messages = messages if isinstance(messages, list) else [messages]
     return [message for message in messages if isinstance(message, BaseMessage)]
