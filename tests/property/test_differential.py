@@ -46,7 +46,7 @@ def differences(theirs: Played, ours: Played) -> str:
 
 
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
-@settings(max_examples=cases(40))
+@settings(max_examples=cases(30))
 @given(stack=alike_stacks())
 def test_same_as_langchain_where_steps_fail_and_pause(entry: EntryPoint, stack: Stack) -> None:
     """Resumed with `invoke(None)` and with answers, from a saver."""

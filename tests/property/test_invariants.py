@@ -30,7 +30,7 @@ def acts(stack: Stack) -> set[str]:
 
 
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
-@settings(max_examples=cases(60))
+@settings(max_examples=cases(45))
 @given(stack=wild_stacks(), granularity=GRANULARITIES)
 def test_invariants_of_one_scenario(entry: Any, stack: Stack, granularity: Granularity) -> None:
     played = play(stack, create_agent, entry=entry, granularity=granularity)
@@ -81,7 +81,7 @@ def no_foreign_errors(played: Played) -> None:
     assert {error for kind, error in played.events if kind == "error"} <= ours
 
 
-@settings(max_examples=cases(25))
+@settings(max_examples=cases(20))
 @given(stack=st.one_of(wild_stacks(), alike_stacks()), granularity=GRANULARITIES)
 def test_every_entry_point_does_the_same(stack: Stack, granularity: Granularity) -> None:
     first, *others = (play(stack, create_agent, entry=e, granularity=granularity).summary() for e in ENTRY_POINTS)
@@ -90,7 +90,7 @@ def test_every_entry_point_does_the_same(stack: Stack, granularity: Granularity)
             assert other[key] == first[key], f"{entry} differs from invoke in {key}"
 
 
-@settings(max_examples=cases(25))
+@settings(max_examples=cases(20))
 @given(stack=wild_stacks())
 def test_both_granularities_do_the_same(stack: Stack) -> None:
     by_hook, by_turn = (play(stack, create_agent, granularity=g).summary() for g in get_args(Granularity))
