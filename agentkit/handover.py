@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langgraph.types import Command
 
-from agentkit.state import HANDOVER
+from agentkit.state import HANDOVER, updates_of
 from agentkit.transcript import last_turn
 
 __all__ = ["collected", "leave"]
@@ -46,7 +46,7 @@ def leave(state: State) -> Command[Any]:
     updates: list[tuple[str, Any]] = []
     messages: list[Any] = []
     for command in leaving:
-        for key, value in _pairs(command):
+        for key, value in updates_of(command):
             if key == "messages":
                 messages.extend(value if isinstance(value, list) else [value])
             elif (key, value) not in updates:
@@ -75,11 +75,5 @@ def _answered(messages: list[Any], ai: AIMessage | None, results: Sequence[ToolM
 
 
 def _messages(command: Command[Any]) -> list[Any]:
-    found = dict(_pairs(command)).get("messages") or []
+    found = dict(updates_of(command)).get("messages") or []
     return found if isinstance(found, list) else [found]
-
-
-def _pairs(command: Command[Any]) -> list[tuple[str, Any]]:
-    if isinstance(command.update, Mapping):
-        return list(command.update.items())
-    return list(command.update or ())

@@ -5,15 +5,17 @@ Updates are applied through the state's own channels, so reducers mean the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import RemoveMessage, convert_to_messages
 from langgraph.channels import BinaryOperatorAggregate, EphemeralValue, LastValue, UntrackedValue
 from langgraph.channels.base import BaseChannel
-from langgraph.types import Command, Overwrite
+from langgraph.types import Overwrite
 
-__all__ = ["LocalState", "can_fold", "updates_of"]
+from agentkit.state import updates_of
+
+__all__ = ["LocalState", "can_fold"]
 
 _FOLDED: Final = (LastValue, EphemeralValue, UntrackedValue, BinaryOperatorAggregate)
 _MESSAGES: Final = "messages"
@@ -22,18 +24,6 @@ _MESSAGES: Final = "messages"
 def can_fold(channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> bool:
     """Whether every channel is of a kind whose value can be carried from stop to stop inside a node."""
     return all(isinstance(channel, _FOLDED) for channel in channels.values())
-
-
-def updates_of(result: Any) -> Iterator[tuple[str, Any]]:
-    """The writes that a step's result stands for, in order: an update, a command, or a list of them."""
-    if isinstance(result, Mapping):
-        yield from result.items()
-    elif isinstance(result, Command):
-        update = result.update
-        yield from update.items() if isinstance(update, Mapping) else (update or ())
-    elif isinstance(result, list | tuple):
-        for part in result:
-            yield from updates_of(part)
 
 
 class LocalState:

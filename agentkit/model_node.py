@@ -27,7 +27,7 @@ from agentkit.errors import HookError, MissingStructuredOutput
 from agentkit.exits import Exit
 from agentkit.limits import Limits, Tally
 from agentkit.reply import refuse_unsafe_calls
-from agentkit.state import EXIT, TALLY, is_inner
+from agentkit.state import EXIT, TALLY, is_inner, updates_of
 from agentkit.streamed import listen
 from agentkit.transcript import SYNTHETIC, close_calls
 
@@ -203,7 +203,7 @@ class ModelStep:
                     raise NotImplementedError(
                         f"Command {part} is not yet supported in wrap_model_call middleware.{hint}"
                     )
-            for key, _ in _pairs(command):
+            for key, _ in updates_of(command):
                 if key in self.plain and key in written:
                     raise InvalidUpdateError(
                         f"At key '{key}': two updates of one model step, and the field has no reducer. "
@@ -267,10 +267,3 @@ def _history(stored: Sequence[AnyMessage], sent: Sequence[AnyMessage]) -> list[B
 def _answers(reply: AIMessage | None) -> list[AnyMessage]:
     """Error results for the calls of a reply that ends the run."""
     return close_calls([reply])[1:] if reply is not None else []
-
-
-def _pairs(command: Command[Any]) -> list[tuple[str, Any]]:
-    """The fields that a command updates."""
-    if isinstance(command.update, Mapping):
-        return list(command.update.items())
-    return [pair for pair in command.update or () if isinstance(pair, tuple)]

@@ -13,11 +13,24 @@ from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import OmitFromSchema, PrivateStateAttr
 from langgraph.channels import EphemeralValue, LastValue, UntrackedValue
 from langgraph.channels.base import BaseChannel
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from agentkit.errors import ConfigurationWarning, ReservedField
 
-__all__ = ["EXIT", "FAILURE", "HANDOVER", "INNER", "POSITION", "SEQUENCED", "TALLY", "PlainField", "Schemas", "merge"]
+__all__ = [
+    "EXIT",
+    "FAILURE",
+    "HANDOVER",
+    "INNER",
+    "POSITION",
+    "SEQUENCED",
+    "TALLY",
+    "PlainField",
+    "Schemas",
+    "merge",
+    "updates_of",
+]
 
 EXIT: Final = "exit"
 """Why the run ended, where that cannot be seen from its messages."""
@@ -133,6 +146,18 @@ def merge(middleware: Sequence[tuple[str, type]], own: type | None, *, turns: bo
         output=_typed("Output", _without(fields, "output")),
         plain=plain,
     )
+
+
+def updates_of(result: Any) -> Iterator[tuple[str, Any]]:
+    """The writes that a step's result stands for, in order: an update, a command, or a list of them."""
+    if isinstance(result, Mapping):
+        yield from result.items()
+    elif isinstance(result, Command):
+        update = result.update
+        yield from update.items() if isinstance(update, Mapping) else (update or ())
+    elif isinstance(result, list | tuple):
+        for part in result:
+            yield from updates_of(part)
 
 
 def is_inner(field: str) -> bool:

@@ -26,10 +26,9 @@ from agentkit.contract import contract_of
 from agentkit.errors import ToolTimeout
 from agentkit.executor import under_contract
 from agentkit.handover import collected
-from agentkit.local_state import updates_of
 from agentkit.result_fields import fields_of
 from agentkit.routing import one_at_a_time
-from agentkit.state import SEQUENCED
+from agentkit.state import SEQUENCED, updates_of
 from agentkit.transcript import SYNTHETIC, last_turn
 
 __all__ = ["ToolsStep", "tool_layer", "tool_node"]

@@ -13,7 +13,8 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command, Overwrite, interrupt
 
 from agentkit import create_agent, thread
-from agentkit.local_state import LocalState, can_fold, updates_of
+from agentkit.local_state import LocalState, can_fold
+from agentkit.state import updates_of
 from agentkit.testing import ENTRY_POINTS, EntryPoint, ScriptedModel, run
 
 entries = pytest.mark.parametrize("entry", ENTRY_POINTS)
