@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, Self, TypeAlias, cast
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from langchain_core.messages import (
@@ -24,12 +24,21 @@ from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.message import add_messages
 
-__all__ = ["IndexedMessages", "MessageStorage", "as_objects", "merge_deltas", "merge_messages", "reducer_for"]
+__all__ = [
+    "IndexedMessages",
+    "MessageStorage",
+    "MessagesChannel",
+    "as_objects",
+    "merge_deltas",
+    "merge_messages",
+    "reducer_for",
+]
 
 MessageStorage: TypeAlias = Literal["auto", "incremental", "full"]
 
 _TAIL: Final = 256  # entries; a write copies the tail, and rarely the whole index
-_SNAPSHOT_EVERY: Final = 400  # updates; the history is read back from the last snapshot on
+_SHORT: Final = 16  # messages; up to here the history is stored whole, and read back at once
+_SNAPSHOT_EVERY: Final = 400  # updates at most, from which the history is put together when it is read back
 _SNAPSHOT_EVERY_STEPWISE: Final = 50  # the same where reading back takes one query per step
 
 
@@ -145,6 +154,40 @@ def merge_deltas(state: Any, writes: Sequence[Any]) -> Any:
     return state
 
 
+class MessagesChannel(DeltaChannel[Any]):
+    """A channel that stores the whole history as often as it doubles, within bounds: the cost stays linear.
+
+    A short history is stored whole at each write, which is as cheap and can be read at once.
+    """
+
+    __slots__ = ("_at_most",)
+
+    @property
+    def snapshot_frequency(self) -> int:
+        """After how many updates the whole history is stored again."""
+        length = len(self.value) if isinstance(self.value, list) else 0
+        return 1 if length <= _SHORT else min(length, self._at_most)
+
+    @snapshot_frequency.setter
+    def snapshot_frequency(self, at_most: int) -> None:
+        self._at_most = at_most
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MessagesChannel) and self._at_most == other._at_most
+
+    def copy(self) -> Self:
+        """A copy that starts from the same history."""
+        return self._like(super().copy())
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        """The channel with a stored history."""
+        return self._like(super().from_checkpoint(checkpoint))
+
+    def _like(self, new: Self) -> Self:
+        new._at_most = self._at_most
+        return new
+
+
 def as_objects(messages: Any) -> Any:
     """Messages given as text or tuples as objects, which are stored with an id of their own; all else as it is."""
     given = messages if isinstance(messages, list) else [messages]
@@ -165,7 +208,7 @@ def reducer_for(checkpointer: Any, storage: MessageStorage) -> Any:
     """
     if storage == "full" or (storage == "auto" and not _keeps_history(checkpointer)):
         return merge_messages
-    return DeltaChannel(merge_deltas, list, snapshot_frequency=_snapshot_every(checkpointer))
+    return MessagesChannel(merge_deltas, list, snapshot_frequency=_snapshot_every(checkpointer))
 
 
 def _keeps_history(checkpointer: Any) -> bool:
