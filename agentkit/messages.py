@@ -38,8 +38,8 @@ MessageStorage: TypeAlias = Literal["auto", "incremental", "full"]
 
 _TAIL: Final = 256  # entries; a write copies the tail, and rarely the whole index
 _SHORT: Final = 16  # messages; up to here the history is stored whole, and read back at once
-_SNAPSHOT_EVERY: Final = 400  # updates at most, from which the history is put together when it is read back
-_SNAPSHOT_EVERY_STEPWISE: Final = 50  # the same where reading back takes one query per step
+_SNAPSHOT_EVERY: Final = 100  # updates at most, from which the history is put together when it is read back
+_SNAPSHOT_EVERY_STEPWISE: Final = 30  # the same where reading back takes one query per step
 
 
 class IndexedMessages(list[AnyMessage]):
@@ -155,7 +155,7 @@ def merge_deltas(state: Any, writes: Sequence[Any]) -> Any:
 
 
 class MessagesChannel(DeltaChannel[Any]):
-    """A channel that stores the whole history as often as it doubles, within bounds: the cost stays linear.
+    """A channel that stores the whole history whenever it has grown by half, or by the bound.
 
     A short history is stored whole at each write, which is as cheap and can be read at once.
     """
@@ -165,8 +165,9 @@ class MessagesChannel(DeltaChannel[Any]):
     @property
     def snapshot_frequency(self) -> int:
         """After how many updates the whole history is stored again."""
-        length = len(self.value) if isinstance(self.value, list) else 0
-        return 1 if length <= _SHORT else min(length, self._at_most)
+        if not isinstance(self.value, list):  # in the schema, of which LangGraph makes channels with the same bound
+            return self._at_most
+        return 1 if len(self.value) <= _SHORT else min(len(self.value) // 2, self._at_most)
 
     @snapshot_frequency.setter
     def snapshot_frequency(self, at_most: int) -> None:

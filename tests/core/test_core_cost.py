@@ -1,0 +1,59 @@
+"""What a run costs in things that can be counted: checkpoints, bytes, steps, bound models. Never in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent as langchain_create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from agentkit import create_agent, thread
+from agentkit.testing import ScriptedModel, ai, tool_call
+
+granularities = pytest.mark.parametrize("granularity", ["hook", "turn"])
+
+
+class Hooks(AgentMiddleware[Any, Any, Any]):
+    """Two hooks that do nothing."""
+
+    def before_model(self, state: Any, runtime: Any) -> None: ...
+
+    def after_model(self, state: Any, runtime: Any) -> None: ...
+
+
+def hooks(number: int) -> list[Any]:
+    return [type(f"Hooks{index}", (Hooks,), {})() for index in range(number)]
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def answer(request: Any) -> Any:
+    return "Three." if request.messages[-1].type == "tool" else ai("", tool_call("add", {"a": 1, "b": 2}))
+
+
+def stored_after(turns: int, factory: Any = create_agent, **more: Any) -> int:
+    """Bytes that a thread takes after that many user turns, each with a tool call."""
+    with SqliteSaver.from_conn_string(":memory:") as saver:
+        model = ScriptedModel(answer, repeat=True)
+        agent = factory(model, [add], middleware=hooks(1), checkpointer=saver, **more)
+        for _ in range(turns):
+            agent.invoke({"messages": "What is 1 + 2?"}, thread("t"))
+        (checkpoints,) = saver.conn.execute("select sum(length(checkpoint)) from checkpoints").fetchone()
+        (writes,) = saver.conn.execute("select sum(length(value)) from writes").fetchone()
+        return int(checkpoints + writes)
+
+
+@granularities
+def test_a_threads_size_grows_with_its_length(granularity: Any) -> None:
+    assert stored_after(40, granularity=granularity) < 2.3 * stored_after(20, granularity=granularity)
+
+
+def test_stored_whole_it_grows_with_the_square_as_under_langchain() -> None:
+    ours = stored_after(40, message_storage="full")
+    assert ours > 2.8 * stored_after(20, message_storage="full")
+    assert ours < 1.2 * stored_after(40, langchain_create_agent)
