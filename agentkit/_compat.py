@@ -44,9 +44,15 @@ _SCRATCHPAD: Final = "__pregel_scratchpad"
 _SAVER: Final = "__pregel_checkpointer"
 
 
-def read_state(config: RunnableConfig, keys: Sequence[str]) -> dict[str, Any]:
-    """The state as the running task sees it: the fields that have a value."""
-    values: dict[str, Any] = config["configurable"][_READ](list(keys), False)
+def read_state(config: RunnableConfig, keys: Sequence[str], *, written: bool = False) -> dict[str, Any]:
+    """The state as the running task sees it: the fields that have a value.
+
+    Args:
+        config: The task's config.
+        keys: The fields.
+        written: Whether with what the task has written, as the edges that lead on from it see it.
+    """
+    values: dict[str, Any] = config["configurable"][_READ](list(keys), written)
     return values
 
 

@@ -23,7 +23,7 @@ from agentkit.binding import Binder
 from agentkit.chain import Layer
 from agentkit.contract import contract_of
 from agentkit.errors import DuplicateTool, UnknownStateField
-from agentkit.graph import Drawing
+from agentkit.graph import Drawing, without_reads
 from agentkit.hook_node import HookStep
 from agentkit.hooks import NODE_PHASES, Hook, Table, table
 from agentkit.interpreter import Step
@@ -162,6 +162,7 @@ def create_agent(
         cache=cache,
         transformers=_transformers(hooks, transformers or ()),
     )
+    compiled = without_reads(compiled)
     compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in INNER]
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
     pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
 import pytest
 from langchain.agents import create_agent as langchain_create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agentkit import create_agent, thread
@@ -57,3 +58,49 @@ def test_stored_whole_it_grows_with_the_square_as_under_langchain() -> None:
     ours = stored_after(40, message_storage="full")
     assert ours > 2.8 * stored_after(20, message_storage="full")
     assert ours < 1.2 * stored_after(40, langchain_create_agent)
+
+
+APPLIED: list[int] = []
+
+
+def counted(old: int, new: int) -> int:
+    APPLIED.append(new)
+    return old + new
+
+
+class Counted(AgentState[Any]):
+    total: NotRequired[Annotated[int, counted]]
+
+
+def test_a_hook_in_line_does_not_read_the_state_again() -> None:
+    """LangGraph applies a node's writes to a copy of the state for each edge that has to choose."""
+    APPLIED.clear()
+
+    class Adds(AgentMiddleware[Any, Any, Any]):
+        state_schema = Counted
+
+        @hook_config(can_jump_to=["end"])
+        def before_model(self, state: Any, runtime: Any) -> Any:
+            return {"total": 1}
+
+        def after_model(self, state: Any, runtime: Any) -> Any:
+            return {"total": 10}
+
+    class Last(AgentMiddleware[Any, Any, Any]):  # runs before the others; the last hook of the line chooses
+        def after_model(self, state: Any, runtime: Any) -> None: ...
+
+    agent = create_agent(ScriptedModel("x"), [add], middleware=[Last(), Adds()])
+    assert agent.invoke({"messages": "hi"})["total"] == 11
+    assert APPLIED == [1, 10]
+
+
+@pytest.mark.parametrize(("jump", "following"), [("end", ()), ("model", ("Jumps.before_model",)), (None, ("model",))])
+def test_an_update_from_outside_jumps_as_a_hook_does(jump: Any, following: tuple[str, ...]) -> None:
+    class Jumps(AgentMiddleware[Any, Any, Any]):
+        @hook_config(can_jump_to=["end", "model"])
+        def before_model(self, state: Any, runtime: Any) -> None: ...
+
+    agent = create_agent(ScriptedModel("x"), [add], middleware=[Jumps()], checkpointer=InMemorySaver())
+    agent.invoke({"messages": "hi"}, thread("t"))
+    agent.update_state(thread("t"), {"jump_to": jump}, as_node="Jumps.before_model")
+    assert agent.get_state(thread("t")).next == following
