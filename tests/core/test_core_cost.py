@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Annotated, Any, NotRequired
 
 import pytest
@@ -104,3 +106,71 @@ def test_an_update_from_outside_jumps_as_a_hook_does(jump: Any, following: tuple
     agent.invoke({"messages": "hi"}, thread("t"))
     agent.update_state(thread("t"), {"jump_to": jump}, as_node="Jumps.before_model")
     assert agent.get_state(thread("t")).next == following
+
+
+class Binds(ScriptedModel):
+    """Counts how often tools are bound to it."""
+
+    def __init__(self, *script: Any, **more: Any) -> None:
+        super().__init__(*script, **more)
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        BOUND.append([tool if isinstance(tool, dict) else (tool.name, tool.description) for tool in tools])
+        return super().bind_tools(tools, **kwargs)
+
+
+BOUND: list[Any] = []
+
+
+class Changes(AgentMiddleware[Any, Any, Any]):
+    """Changes each request in one way, from the third model call on."""
+
+    def __init__(self, how: Any) -> None:
+        super().__init__()
+        self.how = how
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(self.how(request) if len(request.messages) > 3 else request)
+
+
+def described(request: Any) -> Any:
+    request.tools[0].description = "Adds."
+    return request
+
+
+@pytest.mark.parametrize(
+    ("how", "binds"),
+    [
+        (lambda request: request, 1),
+        (lambda request: request.override(system_prompt="Be brief."), 1),
+        (described, 2),
+        (lambda request: request.override(tool_choice="any"), 2),
+        (lambda request: request.override(tools=[*request.tools, {"type": "web_search"}]), 2),
+        (lambda request: request.override(model=Binds("other", repeat=True)), 2),
+        (lambda request: request.override(model_settings={"stop": ["x"]}), 5),
+    ],
+    ids=["nothing", "the prompt", "a description", "the choice", "a tool", "the model", "settings, each time anew"],
+)
+def test_a_tools_schema_is_made_once(how: Any, binds: int) -> None:
+    BOUND.clear()
+    script = [ai("", tool_call("add", {"a": 1, "b": 2}, f"c{n}")) for n in range(5)]
+    agent = create_agent(Binds(*script, "done"), [add], middleware=[Changes(how)])
+    agent.invoke({"messages": "hi"})
+    assert len(BOUND) == binds
+
+
+def test_models_that_are_bound_are_not_kept_for_ever() -> None:
+    """Tools made anew for each request, as some middleware does."""
+    made: list[Any] = []
+
+    def anew(request: Any) -> Any:
+        copy = request.tools[0].model_copy()
+        made.append(weakref.ref(copy))
+        return request.override(tools=[copy])
+
+    script = [ai("", tool_call("add", {"a": 1, "b": 2}, f"c{n}")) for n in range(90)]
+    agent = create_agent(Binds(*script, "done"), [add], middleware=[Changes(anew)])
+    agent.invoke({"messages": "hi"})
+    gc.collect()
+    assert len(made) > 80
+    assert sum(ref() is not None for ref in made) < 70
