@@ -21,18 +21,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import AgentMiddleware
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agentkit import create_agent, thread
-from agentkit.testing import Request, ScriptedModel, ai, tool_call
+from agentkit.testing import ai, tool_call
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- begin: written by make bench-turn -->", "<!-- end -->"
@@ -79,22 +83,32 @@ def stack(kind: type[AgentMiddleware[Any, Any, Any]], size: int) -> list[Any]:
     return [type(f"{kind.__name__}{number}", (kind,), {})() for number in range(size)]
 
 
-def model(turns: int, *calls: Any) -> ScriptedModel:
-    """Asks for the calls in all turns but the last."""
-    asked = calls or (tool_call("add", {"a": 1, "b": 2}),)
+class Model(BaseChatModel):
+    """Asks for its calls in all turns of a user turn but the last; otherwise as cheap as a model can be."""
 
-    def answer(request: Request) -> Any:
-        since = sum(m.type == "ai" for m in _last_user_turn(request.messages))
-        return "Three." if since >= turns - 1 else ai("", *asked)
+    turns: int
+    calls: list[Any]
 
-    return ScriptedModel(answer, repeat=True)
+    @property
+    def _llm_type(self) -> str:
+        return "bench"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        """Bind them, with their schemas made as providers' packages do."""
+        return self.bind(tools=[convert_to_openai_tool(each) for each in tools])
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        since = sum(m.type == "ai" for m in takewhile(lambda m: m.type != "human", reversed(messages)))
+        reply = ai("Three.") if since >= self.turns - 1 else ai("", *self.calls)
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        return self._generate(messages)
 
 
-def _last_user_turn(messages: Sequence[Any]) -> Iterator[Any]:
-    for message in reversed(messages):
-        if message.type == "human":
-            return
-        yield message
+def model(turns: int, *calls: Any) -> Model:
+    """A model that asks for these calls, or for one addition."""
+    return Model(turns=turns, calls=list(calls) or [tool_call("add", {"a": 1, "b": 2})])
 
 
 @dataclass(frozen=True)
@@ -115,7 +129,7 @@ CONTENDERS = (
 class Bare:
     """The limit: a model with bound tools, called until it asks for nothing."""
 
-    def __init__(self, chat: ScriptedModel, tools: Sequence[Any]) -> None:
+    def __init__(self, chat: Model, tools: Sequence[Any]) -> None:
         self._model = chat.bind_tools(tools)
         self._tools = {one.name: one for one in tools}
 
