@@ -36,6 +36,8 @@ AgentkitError
 ├── StoreFull (OSError)
 ├── UnstorableValue (TypeError)
 ├── UnreadableValue (ValueError)
+├── ThreadExists (ValueError)
+├── UnknownCheckpoint (LookupError)
 ├── ThreadBusy (RuntimeError)
 └── LeaseLost (RuntimeError)
 ```
@@ -84,6 +86,8 @@ from agentkit.errors.storing import (
     StoreReadOnly,
     StoreUnreachable,
     ThreadBusy,
+    ThreadExists,
+    UnknownCheckpoint,
     UnreadableValue,
     UnstorableValue,
 )
@@ -117,9 +121,11 @@ __all__ = [
     "StoreReadOnly",
     "StoreUnreachable",
     "ThreadBusy",
+    "ThreadExists",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownCheckpoint",
     "UnknownDecision",
     "UnknownStateField",
     "UnreadableReply",
