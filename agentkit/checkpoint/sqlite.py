@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
@@ -54,8 +55,8 @@ class SqliteStore(Saver, SqliteSaver):
         self.shown = url.shown
         self._timeout = timeout
         # A memory database is shared by the connections of this process that know its name.
-        where = f"file:/agentkit-{uuid4().hex}?vfs=memdb" if url.kind == "memory" else url.target
-        connect = _Connect(where, timeout, is_uri=url.kind == "memory")
+        self._where = f"file:/agentkit-{uuid4().hex}?vfs=memdb" if url.kind == "memory" else url.target
+        connect = _Connect(self._where, timeout, is_uri=url.kind == "memory")
         super().__init__(self.attempt(connect), serde=serde)
         self.held = Held(_engine(connect, pool_size), pool_size, self.conn.close)
         self.leases = Leases(self.engine.dialect.name, self.query, self.in_thread)
@@ -105,6 +106,8 @@ class SqliteStore(Saver, SqliteSaver):
         why = str(error)
         if named := _NAMED.get(code):
             return named(self.shown, why)
+        if code == sqlite3.SQLITE_CANTOPEN and Path(self._where).exists():  # a file in a folder that is read-only
+            return StoreReadOnly(self.shown, why)
         if code == sqlite3.SQLITE_CANTOPEN:
             why = f"{why}; its folder must exist, and this process must be allowed to write there"
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -6,7 +6,10 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,22 +20,24 @@ from agentkit.checkpoint import history
 from agentkit.checkpoint.sqlite import SqliteStore
 from agentkit.errors import StoreFull, StoreReadOnly, StoreUnreachable
 from agentkit.testing import ScriptedModel, ai, tool_call
+from tests.checkpoint.crowd import crowd
 
 LONG = "AGENTKIT_LONG" in os.environ
 """Whether to run the whole number of threads and turns (`AGENTKIT_LONG=1`), which takes minutes."""
-THREADS, TURNS = (25, 20) if LONG else (5, 4)
+THREADS, TURNS = (25, 20) if LONG else (4, 3)
+NOBODY = 65534
 
 
-def test_two_processes_work_on_many_threads_at_once(durable_url: str, root: Path) -> None:
-    with checkpoint.open(durable_url):
-        pass
-    command = [sys.executable, "-m", "tests.checkpoint.crowd", durable_url]
-    processes = [
-        subprocess.Popen([*command, name, str(THREADS), str(TURNS)], cwd=root, stderr=subprocess.PIPE, text=True)
-        for name in ("left", "right")
-    ]
-    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 2
-    with checkpoint.open(durable_url) as saver:
+@pytest.mark.parametrize("name", ["sqlite", "postgres"] if LONG else ["postgres"])  # LG-8136 is the short one of SQLite
+def test_two_processes_work_on_many_threads_at_once(
+    name: str, tmp_path: Path, root: Path, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path / 'agent.db'}" if name == "sqlite" else request.getfixturevalue("postgres_url")
+    with checkpoint.open(url) as saver:
+        command = [sys.executable, "-m", "tests.checkpoint.crowd", url, "other", str(THREADS), str(TURNS)]
+        other = subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, text=True)
+        assert crowd(saver, "mine", THREADS, TURNS) == []
+        assert (other.communicate()[1], other.returncode) == ("", 0)
         agent = create_agent(ScriptedModel("yes"), checkpointer=saver)
         found = checkpoint.list_threads(saver)
         assert len(found) == 2 * THREADS
@@ -62,34 +67,35 @@ def test_a_full_disk_is_told_and_the_run_goes_on_once_there_is_room(tmp_path: Pa
         assert agent.invoke(None, thread("t"))["messages"][-1].text.startswith("again")
 
 
-_READ_ONLY = """
-import os, sys
-from agentkit import checkpoint
-from agentkit.errors import StoreReadOnly
-checkpoint.open("memory:").close()  # imports what is needed
-if os.geteuid() == 0:
-    os.setuid(65534)  # root may write anything
-try:
-    checkpoint.open(sys.argv[1])
-except StoreReadOnly as error:
-    print(error)
-"""
+@contextmanager
+def as_somebody() -> Iterator[None]:
+    """Not as root, who may write anything."""
+    groups, user = os.getgroups(), os.geteuid()
+    if user:
+        yield
+        return
+    os.setgroups([])
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
 
 
-def test_a_file_that_is_read_only(tmp_path: Path, root: Path) -> None:
-    file = tmp_path / "agent.db"
-    with checkpoint.open(f"sqlite:///{file}"):
-        pass
-    for folder in tmp_path.parents:
-        if not os.access(folder, os.X_OK) or (folder.stat().st_mode & 0o5 != 0o5 and os.geteuid() == 0):
-            folder.chmod(folder.stat().st_mode | 0o5)
-    file.chmod(0o444)
-    tmp_path.chmod(0o555)
-    done = subprocess.run(
-        [sys.executable, "-c", _READ_ONLY, f"sqlite:///{file}"], cwd=root, capture_output=True, text=True
-    )
-    tmp_path.chmod(0o755)
-    assert "cannot be written: attempt to write a readonly database" in done.stdout, done.stderr
+@pytest.mark.parametrize("mode", [0o555, 0o755])
+def test_a_file_that_is_read_only(mode: int) -> None:
+    with TemporaryDirectory() as folder:  # in a folder that everybody reaches, other than pytest's
+        file = Path(folder, "agent.db")
+        with checkpoint.open(f"sqlite:///{file}"):
+            pass
+        file.chmod(0o444)
+        Path(folder).chmod(mode)
+        with as_somebody(), pytest.raises(StoreReadOnly, match="cannot be written") as caught:
+            checkpoint.open(f"sqlite:///{file}")
+        assert isinstance(caught.value, PermissionError)
 
 
 def test_a_file_that_becomes_read_only(tmp_path: Path) -> None:

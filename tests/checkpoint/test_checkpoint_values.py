@@ -42,12 +42,13 @@ from tests.checkpoint.typed_values import (
 )
 
 
-def test_every_value_comes_back_in_a_new_process(durable_url: str, root: Path) -> None:
-    with checkpoint.open(durable_url, types=TYPES) as saver:
-        keep(saver, VALUES)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.checkpoint.keeping", durable_url], cwd=root, capture_output=True, text=True
-    )
+def test_every_value_comes_back_in_a_new_process(tmp_path: Path, postgres_url: str, root: Path) -> None:
+    urls = [f"sqlite:///{tmp_path / 'agent.db'}", postgres_url]
+    for url in urls:
+        with checkpoint.open(url, types=TYPES) as saver:
+            keep(saver, VALUES)
+    command = [sys.executable, "-m", "tests.checkpoint.keeping", *urls]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
 
 
