@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import sqlite3
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+import agentkit
 from agentkit import checkpoint, create_agent, thread
 from agentkit.checkpoint import Saver
 from agentkit.errors import InvalidStoreUrl, MissingDriver, StoreReadOnly, StoreUnreachable
@@ -188,6 +190,24 @@ def test_a_missing_driver_names_the_extra(url: str, module: str, extra: str, mon
         checkpoint.open(url)
     assert caught.value.extra == extra
     assert "hunter2" not in str(caught.value)
+
+
+def test_it_is_imported_without_any_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentkit, "checkpoint", checkpoint)  # put back in the end
+    for name in [name for name in sys.modules if name.startswith("agentkit.checkpoint")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in (
+        "sqlalchemy",
+        "psycopg",
+        "psycopg_pool",
+        "langgraph.checkpoint.sqlite",
+        "langgraph.checkpoint.postgres",
+    ):
+        monkeypatch.setitem(sys.modules, name, None)
+    anew = importlib.import_module("agentkit.checkpoint")
+    assert anew is not checkpoint
+    with pytest.raises(MissingDriver):
+        anew.open("memory:")
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
