@@ -187,14 +187,16 @@ def test_run_tool_call_is_what_tool_node_does() -> None:
     assert left_behind == "clean"
 
 
+def joined(notes: list[str], writes: Sequence[list[str]]) -> list[str]:
+    return [*notes, *(note for write in writes for note in write)]
+
+
+class Notes(TypedDict):
+    notes: Annotated[list[str], DeltaChannel(joined, snapshot_frequency=2)]
+
+
 def test_a_delta_snapshot_is_the_whole_value_of_a_history_in_a_checkpoint() -> None:
-    def joined(notes: list[str], writes: Sequence[list[str]]) -> list[str]:
-        return [*notes, *(note for write in writes for note in write)]
-
-    class State(TypedDict):
-        notes: Annotated[list[str], DeltaChannel(joined, snapshot_frequency=2)]
-
-    builder = StateGraph(State)
+    builder = StateGraph(Notes)
     builder.add_node("node", lambda state: {"notes": ["b"]})
     builder.add_edge(START, "node")
     saver = InMemorySaver()
