@@ -28,7 +28,18 @@ AgentkitError
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
-└── NestedPause (RuntimeError)
+├── NestedPause (RuntimeError)
+├── InvalidStoreUrl (ValueError)
+├── MissingDriver (ImportError)
+├── StoreUnreachable (ConnectionError)      between an agent and where its threads are kept
+├── StoreReadOnly (PermissionError)
+├── StoreFull (OSError)
+├── UnstorableValue (TypeError)
+├── UnreadableValue (ValueError)
+├── ThreadExists (ValueError)
+├── UnknownCheckpoint (LookupError)
+├── ThreadBusy (RuntimeError)
+└── LeaseLost (RuntimeError)
 ```
 """
 
@@ -67,6 +78,19 @@ from agentkit.errors.running import (
     UnreadableReply,
     UnusedDecision,
 )
+from agentkit.errors.storing import (
+    InvalidStoreUrl,
+    LeaseLost,
+    MissingDriver,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+    ThreadBusy,
+    ThreadExists,
+    UnknownCheckpoint,
+    UnreadableValue,
+    UnstorableValue,
+)
 
 __all__ = [
     "AgentkitError",
@@ -83,19 +107,30 @@ __all__ = [
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
+    "InvalidStoreUrl",
+    "LeaseLost",
     "MissingCheckpointer",
+    "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
     "NotEntitled",
     "PlacementConflict",
     "ReservedField",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreUnreachable",
+    "ThreadBusy",
+    "ThreadExists",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownCheckpoint",
     "UnknownDecision",
     "UnknownStateField",
     "UnreadableReply",
+    "UnreadableValue",
+    "UnstorableValue",
     "UnusedDecision",
     "WrongCall",
 ]
