@@ -25,6 +25,13 @@ AgentkitError
 │   ├── WrongCall
 │   ├── InvalidEdit
 │   └── NotEntitled
+├── LedgerError (RuntimeError)              the record of effects
+│   ├── LedgerUnavailable
+│   ├── EffectSuperseded
+│   └── NotJournaled
+├── UnrecordableResult (TypeError)
+├── UnknownEffect (LookupError)
+├── InvalidSettlement (ValueError)
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
@@ -52,6 +59,15 @@ from agentkit.errors.decisions import (
     UnknownDecision,
     WrongCall,
 )
+from agentkit.errors.effects import (
+    EffectSuperseded,
+    InvalidSettlement,
+    LedgerError,
+    LedgerUnavailable,
+    NotJournaled,
+    UnknownEffect,
+    UnrecordableResult,
+)
 from agentkit.errors.running import (
     ForgottenPause,
     GateTripped,
@@ -74,6 +90,7 @@ __all__ = [
     "ConfigurationWarning",
     "DuplicateMiddleware",
     "DuplicateTool",
+    "EffectSuperseded",
     "ForgottenPause",
     "GateTripped",
     "HookError",
@@ -83,19 +100,25 @@ __all__ = [
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
+    "InvalidSettlement",
+    "LedgerError",
+    "LedgerUnavailable",
     "MissingCheckpointer",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
     "NotEntitled",
+    "NotJournaled",
     "PlacementConflict",
     "ReservedField",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
     "UnknownDecision",
+    "UnknownEffect",
     "UnknownStateField",
     "UnreadableReply",
+    "UnrecordableResult",
     "UnusedDecision",
     "WrongCall",
 ]
