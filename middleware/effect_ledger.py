@@ -186,7 +186,9 @@ def _answer(result: Any, call_id: str) -> ToolMessage | None:
     """The result message of the call, among what it gave."""
     for part in result if isinstance(result, list) else [result]:
         update = part.update if isinstance(part, Command) and isinstance(part.update, dict) else {}
-        messages = [part, *(update.get("messages") or [])] if isinstance(update.get("messages"), list | None) else [part]
+        messages = (
+            [part, *(update.get("messages") or [])] if isinstance(update.get("messages"), list | None) else [part]
+        )
         for message in messages:
             if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
                 return message

@@ -35,7 +35,16 @@ AgentkitError
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
-└── NestedPause (RuntimeError)
+├── NestedPause (RuntimeError)
+├── InvalidStoreUrl (ValueError)
+├── MissingDriver (ImportError)
+├── StoreUnreachable (ConnectionError)      between an agent and where its threads are kept
+├── StoreReadOnly (PermissionError)
+├── StoreFull (OSError)
+├── UnstorableValue (TypeError)
+├── UnreadableValue (ValueError)
+├── ThreadBusy (RuntimeError)
+└── LeaseLost (RuntimeError)
 ```
 """
 
@@ -83,6 +92,17 @@ from agentkit.errors.running import (
     UnreadableReply,
     UnusedDecision,
 )
+from agentkit.errors.storing import (
+    InvalidStoreUrl,
+    LeaseLost,
+    MissingDriver,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+    ThreadBusy,
+    UnreadableValue,
+    UnstorableValue,
+)
 
 __all__ = [
     "AgentkitError",
@@ -101,9 +121,12 @@ __all__ = [
     "InvalidEdit",
     "InvalidHook",
     "InvalidSettlement",
+    "InvalidStoreUrl",
+    "LeaseLost",
     "LedgerError",
     "LedgerUnavailable",
     "MissingCheckpointer",
+    "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
@@ -111,6 +134,10 @@ __all__ = [
     "NotJournaled",
     "PlacementConflict",
     "ReservedField",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreUnreachable",
+    "ThreadBusy",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
@@ -118,7 +145,9 @@ __all__ = [
     "UnknownEffect",
     "UnknownStateField",
     "UnreadableReply",
+    "UnreadableValue",
     "UnrecordableResult",
+    "UnstorableValue",
     "UnusedDecision",
     "WrongCall",
 ]

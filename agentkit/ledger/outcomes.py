@@ -32,7 +32,9 @@ __all__ = ["as_result", "dumps", "loads"]
 
 _TAG: Final = "~"
 _PLAIN: Final = (str, int, bool, type(None))
-_MESSAGES: Final = {kind.__name__: kind for kind in (AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage)}
+_MESSAGES: Final = {
+    kind.__name__: kind for kind in (AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage)
+}
 
 # By type: its name, its parts as plain data or as values to be encoded in turn, and how it is made of them.
 _TYPES: Final[dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]]] = {

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from agentkit import clock
 from agentkit.errors import (
-    ConfigurationError,
     EffectSuperseded,
     InvalidSettlement,
+    InvalidStoreUrl,
     LedgerUnavailable,
+    MissingDriver,
     NotJournaled,
     UnknownEffect,
 )
@@ -50,8 +51,8 @@ class Ledger:
             transactions.
 
     Raises:
-        ConfigurationError: If the URL cannot be read.
-        ImportError: If SQLAlchemy or the database's driver is missing; the message names the extra.
+        InvalidStoreUrl: If the URL cannot be read.
+        MissingDriver: If SQLAlchemy or the database's driver is missing; the message names the extra.
     """
 
     def __init__(self, where: str | Engine) -> None:
@@ -359,22 +360,19 @@ def _ago(age: timedelta) -> datetime:
 
 
 def _table(where: str | Engine) -> Table:
+    shown = where.partition(":")[0] if isinstance(where, str) else "an engine"
+    extra = "postgres" if shown.startswith("postgres") else "sqlite"
     try:
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
         from agentkit.ledger.table import Table, open_engine
-    except ImportError as missing:
-        raise ImportError("a ledger needs SQLAlchemy: pip install 'agentkit[sqlite]' or 'agentkit[postgres]'") from missing
+    except ImportError:
+        raise MissingDriver("sqlalchemy", extra, "a ledger") from None
     if not isinstance(where, str):
         return Table(where)
     try:
         return Table(open_engine(where))
-    except (ArgumentError, NoSuchModuleError, ValueError) as error:
-        raise ConfigurationError(
-            "the ledger's URL cannot be read; give one like sqlite:///effects.db, "
-            "postgresql://user:password@host/database or memory:."
-        ) from error
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        raise InvalidStoreUrl(f"{shown}:***", "SQLAlchemy cannot read it, or knows no such database") from None
     except ModuleNotFoundError as missing:
-        raise ImportError(
-            f"this ledger needs the driver {missing.name!r}: pip install 'agentkit[postgres]' for PostgreSQL"
-        ) from missing
+        raise MissingDriver(str(missing.name), extra, f"a ledger in {shown}") from None
