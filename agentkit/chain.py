@@ -35,8 +35,7 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """Yielded by a policy instead of a request: make this call, send its result back. In async code a thread makes it,
-    so that it may wait for a disk or a server."""
+    """Yielded by a policy instead of a request: make this call (in async code: in a thread), send its result back."""
 
     call: Callable[[], Any]
 

@@ -1,7 +1,7 @@
 """Results of tool calls as JSON text, and back as what they were; what cannot come back is refused by name.
 
-Plain data stands there as it is, everything else as `{"~": name, "value": ...}`. Reading builds nothing but the types of
-this table, whatever the text says.
+Plain data stands there as it is, everything else as `{"~": name, "value": ...}`. Reading builds nothing but the types
+of this table, whatever the text says.
 """
 
 from __future__ import annotations
