@@ -40,10 +40,11 @@ class Blocking:
     call: Callable[[], Any]
 
 
-class Paused(GeneratorExit):
+class Paused(BaseException):
     """Closes a policy whose inner call paused: the policy will run again from its beginning once somebody answered.
 
-    A policy has to end when it is closed. Before that it may still yield a `Blocking`.
+    A policy has to end then. Before that it may still yield a `Blocking`. It is no `GeneratorExit`, since `yield from`
+    hands those on as a mere `close()`.
     """
 
 

@@ -16,7 +16,7 @@ PAID = ["paid 5", "paid 7"]
 
 
 def points(sqlite: str, postgres: str) -> Any:
-    """Where a process is killed, on which database: all points on one, those that the database has a part in on both."""
+    """Where a process is killed, on which database: all points on one, some on both."""
     pairs = [(kind, dies) for kind, named in (("sqlite", sqlite), ("postgres", postgres)) for dies in named.split()]
     return pytest.mark.parametrize(("url", "dies"), pairs, indirect=["url"])
 

@@ -1,0 +1,565 @@
+"""`EffectLedger` in an agent: what is executed, what is answered from the record, what a person is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from copy import deepcopy
+from datetime import timedelta
+from typing import Annotated, Any
+
+import pytest
+from langchain.agents import create_agent as langchain_create_agent
+from langchain.agents.middleware import ToolRetryMiddleware
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import ToolException
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+from tenacity import wait_none
+
+from agentkit import Middleware, as_tool, create_agent, thread
+from agentkit.errors import ConfigurationError, InvalidSettlement, LedgerUnavailable, MissingCheckpointer
+from agentkit.ledger import Doubt, Ledger, Settlement
+from agentkit.middleware import Approval, EffectLedger, ToolRetry, decide
+from agentkit.testing import EntryPoint, ScriptedModel, ai, run, tool_call
+from agentkit.tools import IdempotencyKey, tool
+
+NOW: Any = {"started_before": timedelta(0)}
+
+
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    with Ledger("memory:") as opened:
+        yield opened
+
+
+class Once(Exception):
+    """The process breaks off here, as far as the agent can tell."""
+
+
+def breaking(*, after: bool) -> Any:
+    """What a tool does that breaks off the first time, before or after its effect."""
+    state = {"broken": False, "effects": 0}
+
+    def does(x: int) -> str:
+        if not after and not state["broken"]:
+            state["broken"] = True
+            raise Once
+        state["effects"] += 1
+        if after and not state["broken"]:
+            state["broken"] = True
+            raise Once
+        return f"paid {x}"
+
+    return does, state
+
+
+def called(name: str, *amounts: int, **more: Any) -> AIMessage:
+    return ai("", *(tool_call(name, {"x": amount, **more}, f"c{n}") for n, amount in enumerate(amounts)))
+
+
+def answers(messages: Any) -> list[ToolMessage]:
+    return [m for m in messages if isinstance(m, ToolMessage)]
+
+
+def agent_of(ledger: Ledger, tools: Any, *steps: Any, around: Any = (), saver: Any = None, **options: Any) -> Any:
+    return create_agent(
+        ScriptedModel(*steps),
+        tools,
+        middleware=[*around, EffectLedger(ledger, **options)],
+        checkpointer=saver or InMemorySaver(),
+    )
+
+
+# ---- what is recorded
+
+
+def test_each_writing_call_has_its_entry_and_reads_have_none(ledger: Ledger, desk: Any, entry: EntryPoint) -> None:
+    tools = [
+        desk.tool("pay", effect="write"),
+        desk.tool("look", effect="read"),
+        desk.tool("other"),
+    ]
+    calls = ai("", *(tool_call(name, {"x": n}, name) for n, name in enumerate(("pay", "look", "other"))))
+    ended = run(agent_of(ledger, tools, calls, "done"), "go", thread("t"), entry=entry)
+    assert desk.names == ["look", "other", "pay"]
+    kept = {effect.tool: effect for effect in ledger.effects()}
+    assert sorted(kept) == ["other", "pay"]
+    assert (kept["pay"].status, kept["pay"].args, kept["pay"].thread_id) == ("done", {"x": 0}, "t")
+    given = next(m for m in answers(ended.messages) if m.name == "pay")
+    assert kept["pay"].outcome.text == given.text == "pay 0"
+    assert ledger.in_doubt(**NOW) == []
+
+
+def test_tools_that_do_not_say_what_they_do_can_be_left_out(ledger: Ledger, desk: Any) -> None:
+    agent = agent_of(ledger, [desk.tool("other")], called("other", 1), "done", unknown="read")
+    agent.invoke({"messages": "go"}, thread("t"))
+    assert (desk.names, ledger.effects()) == (["other"], [])
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "plain text",
+        [{"type": "text", "text": "a block"}, {"type": "image_url", "image_url": {"url": "data:,x"}}],
+        {"id": 7, "items": [1, None, True, 0.5]},
+        ToolMessage("with an artifact", tool_call_id="c0", artifact={"rows": [(1, b"x")]}),
+        Command(update={"messages": [ToolMessage("a command", tool_call_id="c0")]}),
+    ],
+    ids=["text", "blocks", "data", "artifact", "command"],
+)
+def test_a_recorded_result_comes_back_as_what_it_was(ledger: Ledger, desk: Any, result: Any, call: EntryPoint) -> None:
+    """A retry that knows nothing of it asks twice; the second answer is the record's."""
+    got: list[Any] = []
+
+    class Outer(Middleware):
+        def wrap_tool_call(self, request: Any) -> Any:
+            for _ in range(2):
+                result = yield request
+                got.append(deepcopy(result))  # the loop gives messages their ids in place
+            return result
+
+    agent = agent_of(ledger, [desk.tool("pay", lambda x: result)], called("pay", 1), "done", around=[Outer()])
+    run(agent, "go", thread("t"), entry=call)
+    assert desk.names == ["pay"]
+    assert got[0] == got[1]
+    assert type(getattr(got[0], "artifact", None)) is type(getattr(got[1], "artifact", None))
+
+
+def test_a_result_that_cannot_be_recorded_is_refused_by_name_and_not_executed_again(
+    ledger: Ledger, desk: Any, call: EntryPoint
+) -> None:
+    class Receipt:
+        pass
+
+    pay = desk.tool("pay", lambda x: ToolMessage("paid", tool_call_id="c0", artifact={"receipt": Receipt()}))
+    agent = agent_of(ledger, [pay], called("pay", 1), "done")
+    ended = run(agent, "go", thread("t"), entry=call, catch=True)
+    assert type(ended.error).__name__ == "UnrecordableResult"
+    assert "`pay`" in str(ended.error) and "artifact['receipt']" in str(ended.error) and "Receipt" in str(ended.error)
+    again = run(agent, None, thread("t"), entry=call)
+    assert desk.names == ["pay"]
+    assert "took effect" in answers(again.messages)[0].text
+
+
+# ---- failures
+
+
+def test_a_failure_that_the_tool_reports_does_not_keep_the_model_from_another_call(
+    ledger: Ledger, desk: Any, call: EntryPoint
+) -> None:
+    def refuses(x: int) -> str:
+        if x > 10:
+            raise ToolException("too much")
+        return f"paid {x}"
+
+    steps = (called("pay", 50), called("pay", 5), "done")
+    agent = agent_of(ledger, [desk.tool("pay", refuses, effect="write")], *steps, key=lambda request: "the order")
+    ended = run(agent, "go", thread("t"), entry=call)
+    assert [m.text for m in answers(ended.messages)] == ["too much", "paid 5"]
+    (effect,) = ledger.effects()
+    assert (effect.status, effect.attempt) == ("done", 2)
+
+
+def test_wrong_arguments_are_a_failure_before_the_effect(ledger: Ledger, desk: Any, call: EntryPoint) -> None:
+    bad = ai("", tool_call("pay", {"x": "much"}, "bad"))
+    agent = agent_of(ledger, [desk.tool("pay", effect="write")], bad, called("pay", 5), "done")
+    ended = run(agent, "go", thread("t"), entry=call)
+    assert desk.values == [5]
+    assert answers(ended.messages)[-1].text == "pay 5"
+    assert ledger.in_doubt(**NOW) == []
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_an_exception_leaves_a_doubt_and_a_person_says_what_happened(
+    ledger: Ledger, desk: Any, call: EntryPoint, after: bool
+) -> None:
+    does, state = breaking(after=after)
+    agent = agent_of(ledger, [desk.tool("pay", does, effect="write")], called("pay", 5), "done")
+    assert isinstance(run(agent, "go", thread("t"), entry=call, catch=True).error, Once)
+    (doubt,) = ledger.in_doubt(**NOW)
+    assert (doubt.status, doubt.error, doubt.args) == ("in_doubt", "Once", {"x": 5})
+
+    paused = run(agent, None, thread("t"), entry=call)
+    (question,) = paused.interrupts
+    assert (question.value["tool"], question.value["args"]) == ("pay", {"x": 5})
+    outcome = {"outcome": "done", "result": "paid 5"} if after else {"outcome": "not_done"}
+    answer = {"doubt": question.value["doubt"], "by": "ann", **outcome}
+    ended = run(agent, Command(resume={question.id: answer}), thread("t"), entry=call)
+    assert answers(ended.messages)[0].text == "paid 5"
+    assert state["effects"] == 1
+    assert [(e.status, e.settled_by) for e in ledger.effects()] == [("done", "ann")]
+
+
+def test_a_person_who_does_not_know_leaves_it_open_and_the_model_is_told(
+    ledger: Ledger, desk: Any, call: EntryPoint
+) -> None:
+    does, state = breaking(after=True)
+    agent = agent_of(ledger, [desk.tool("pay", does, effect="write")], called("pay", 5), "done")
+    run(agent, "go", thread("t"), entry=call, catch=True)
+    (question,) = run(agent, None, thread("t"), entry=call).interrupts
+    answer = {"doubt": question.value["doubt"], "outcome": "unknown"}
+    ended = run(agent, Command(resume=answer), thread("t"), entry=call)
+    (told,) = answers(ended.messages)
+    assert told.status == "error" and "unknown" in told.text and "Do not repeat" in told.text
+    assert state["effects"] == 1
+    assert len(ledger.in_doubt(**NOW)) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["yes", {"outcome": "done"}, {"doubt": "x", "outcome": "perhaps"}, {"doubt": "x", "outcome": "done", "sum": 1}],
+    ids=["no dict", "no doubt", "no such outcome", "no such field"],
+)
+def test_an_answer_that_cannot_be_taken_is_named_and_the_question_stays_open(
+    ledger: Ledger, desk: Any, answer: Any
+) -> None:
+    does, state = breaking(after=True)
+    agent = agent_of(ledger, [desk.tool("pay", does, effect="write")], called("pay", 5), "done")
+    run(agent, "go", thread("t"), catch=True)
+    (question,) = run(agent, None, thread("t")).interrupts
+    with pytest.raises(InvalidSettlement):
+        agent.invoke(Command(resume=answer), thread("t"))
+    assert state["effects"] == 1
+    assert [i.id for i in agent.get_state(thread("t")).interrupts] == [question.id]
+
+
+def test_an_operator_settles_it_in_the_ledger(ledger: Ledger, desk: Any, call: EntryPoint) -> None:
+    does, state = breaking(after=True)
+    agent = agent_of(ledger, [desk.tool("pay", does, effect="write")], called("pay", 5), "done")
+    run(agent, "go", thread("t"), entry=call, catch=True)
+    assert run(agent, None, thread("t"), entry=call).interrupts
+    (doubt,) = ledger.in_doubt(**NOW)
+    ledger.settle(doubt.key, Settlement("done", "paid 5", by="bob"))
+    ended = run(agent, None, thread("t"), entry=call)
+    assert answers(ended.messages)[0].text == "paid 5"
+    assert state["effects"] == 1
+
+
+def test_without_a_checkpointer_a_doubt_that_must_be_asked_about_is_a_named_error(ledger: Ledger, desk: Any) -> None:
+    def times_out(x: int) -> str:
+        raise ToolException("cut off") if x < 0 else TimeoutError
+
+    pay = desk.tool("pay", times_out, effect="write", on_error="tell")
+    agent = create_agent(
+        ScriptedModel(called("pay", 1), called("pay", 1), "done"),
+        [pay],
+        middleware=[EffectLedger(ledger, key=lambda request: "17")],
+    )
+    with pytest.raises(MissingCheckpointer, match="EffectLedger has to pause"):
+        agent.invoke({"messages": "go"})
+    assert desk.names == ["pay"]
+
+
+@pytest.mark.parametrize("outcome", ["done", "not_done", "unknown"])
+def test_a_function_settles_doubts(ledger: Ledger, desk: Any, call: EntryPoint, outcome: Any) -> None:
+    asked: list[Doubt] = []
+
+    def look_up(doubt: Doubt) -> Settlement:
+        asked.append(doubt)
+        return Settlement(outcome, "paid 5" if outcome == "done" else None, by="the bank")
+
+    does, state = breaking(after=outcome != "not_done")
+    agent = agent_of(ledger, [desk.tool("pay", does, effect="write")], called("pay", 5), "done", on_doubt=look_up)
+    run(agent, "go", thread("t"), entry=call, catch=True)
+    ended = run(agent, None, thread("t"), entry=call)
+    (told,) = answers(ended.messages)
+    assert state["effects"] == 1
+    assert [doubt.effect.args for doubt in asked] == [{"x": 5}]
+    assert ("unknown" in told.text) if outcome == "unknown" else (told.text == "paid 5")
+
+
+# ---- time-outs and cancellations
+
+
+def test_a_refund_that_timed_out_is_in_doubt_and_another_call_for_it_is_not_executed(
+    ledger: Ledger, entry: EntryPoint
+) -> None:
+    refunded: list[int] = []
+    release = threading.Event()
+
+    @tool(effect="write", timeout=0.05)
+    def refund(order: int) -> str:
+        """Refund an order."""
+        refunded.append(order)
+        release.wait(5)
+        return "refunded"
+
+    first, second = (ai("", tool_call("refund", {"order": 17}, id)) for id in ("a", "b"))
+    agent = create_agent(
+        ScriptedModel(first, second, "I do not know."),
+        [refund],
+        middleware=[EffectLedger(ledger, on_doubt="tell", key=lambda r: str(r.tool_call["args"]["order"]))],
+        checkpointer=InMemorySaver(),
+    )
+    ended = run(agent, "refund order 17", thread("t"), entry=entry)
+    release.set()
+    assert refunded == [17]
+    timed_out, repeated = answers(ended.messages)
+    assert "did not answer within" in timed_out.text
+    assert repeated.status == "error" and "unknown" in repeated.text and repeated.tool_call_id == "b"
+    (doubt,) = ledger.in_doubt(**NOW)
+    assert (doubt.effect_name, doubt.error) == ("17", "ToolTimeout")
+
+
+async def test_a_cancelled_call_is_in_doubt(ledger: Ledger) -> None:
+    began, effects = asyncio.Event(), []
+
+    @tool(effect="write")
+    async def pay(x: int) -> str:
+        """Pay."""
+        effects.append(x)
+        began.set()
+        await asyncio.sleep(60)
+        return "paid"
+
+    agent = agent_of(ledger, [pay], called("pay", 5), "done")
+    going = asyncio.create_task(agent.ainvoke({"messages": "go"}, thread("t")))
+    await began.wait()
+    going.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert [e.status for e in await ledger.ain_doubt(**NOW)] == ["started"]
+    paused = await agent.ainvoke(None, thread("t"))
+    assert [i.value["args"] for i in paused["__interrupt__"]] == [{"x": 5}]
+    assert effects == [5]
+
+
+# ---- retries
+
+
+def test_a_retry_around_it_repeats_an_idempotent_call_with_one_key(
+    ledger: Ledger, clock: Any, call: EntryPoint
+) -> None:
+    keys: list[str] = []
+
+    @tool(effect="write", idempotent=True)
+    def pay(x: int, key: Annotated[str, IdempotencyKey] = "") -> str:
+        """Pay."""
+        keys.append(key)
+        if len(keys) < 3:
+            raise ConnectionError("reset")
+        return "paid"
+
+    agent = agent_of(ledger, [pay], called("pay", 5), "done", around=[ToolRetry(wait=wait_none())])
+    ended = run(agent, "go", thread("t"), entry=call)
+    assert answers(ended.messages)[0].text == "paid"
+    assert len(keys) == 3 and len(set(keys)) == 1
+    assert [(e.status, e.attempt) for e in ledger.effects()] == [("done", 3)]
+
+
+def test_langchains_retry_around_it_does_not_repeat_what_may_have_happened(
+    ledger: Ledger, desk: Any, call: EntryPoint
+) -> None:
+    def lost(x: int) -> str:
+        raise ConnectionError("reset after the effect")
+
+    retry: Any = ToolRetryMiddleware(max_retries=3, initial_delay=0.0, jitter=False)
+    pay = desk.tool("pay", lost, effect="write")
+    for create in (create_agent, langchain_create_agent):
+        desk.ran.clear()
+        agent: Any = create(
+            ScriptedModel(called("pay", 5), "done"),
+            [pay],
+            middleware=[retry, EffectLedger(ledger, on_doubt="tell")],
+        )
+        ended = run(agent, "go", entry=call)
+        assert desk.names == ["pay"]
+        assert "unknown" in answers(ended.messages)[0].text
+
+
+@pytest.mark.parametrize("create", [create_agent, langchain_create_agent], ids=["agentkit", "langchain"])
+def test_a_retry_inside_it_does_not_hide_a_doubt(ledger: Ledger, desk: Any, call: EntryPoint, create: Any) -> None:
+    """LangChain's factory keeps list order, so `ToolRetry` can stand inside; it says what is unknown."""
+
+    def lost(x: int) -> str:
+        raise ConnectionError("reset after the effect")
+
+    guard = EffectLedger(ledger, on_doubt="tell", key=lambda request: "17")
+    agent = create(
+        ScriptedModel(called("pay", 5), ai("", tool_call("pay", {"x": 5}, "again")), "done"),
+        [desk.tool("pay", lost, effect="write")],
+        middleware=[guard, ToolRetry(wait=wait_none())],
+    )
+    ended = run(agent, "go", entry=call)
+    assert desk.names == ["pay"]
+    assert "whether an earlier call" in answers(ended.messages)[1].text
+    assert [e.status for e in ledger.in_doubt(**NOW)] == ["in_doubt"]
+
+
+# ---- which call is which
+
+
+def test_parallel_calls_and_reused_ids_are_effects_of_their_own(ledger: Ledger, desk: Any, call: EntryPoint) -> None:
+    steps = (called("pay", 1, 2, 3), called("pay", 1, 2), "done")  # the second answer uses ids of the first again
+    ended = run(agent_of(ledger, [desk.tool("pay", effect="write")], *steps), "go", thread("t"), entry=call)
+    assert desk.values == [1, 1, 2, 2, 3]
+    assert [m.text for m in answers(ended.messages)] == ["pay 1", "pay 2", "pay 3", "pay 1", "pay 2"]
+    assert len({e.key for e in ledger.effects()}) == 5
+
+
+def test_one_effect_named_by_the_application_happens_once_whoever_asks(
+    ledger: Ledger, desk: Any, call: EntryPoint
+) -> None:
+    pay = desk.tool("pay", effect="write")
+
+    def order(request: Any) -> str | None:
+        return str(request.tool_call["args"]["note"]) if request.tool_call["name"] == "pay" else None
+
+    for name in ("t1", "t2"):
+        agent = agent_of(ledger, [pay], called("pay", 5, note="order 17"), "done", key=order)
+        ended = run(agent, "go", thread(name), entry=call)
+    assert len(desk.ran) == 1
+    (told,) = answers(ended.messages)
+    assert told.status == "success"
+    assert "happened already" in told.text and told.text.endswith("pay 5")
+    (effect,) = ledger.effects()
+    assert (effect.thread_id, effect.effect_name) == ("t1", "order 17")
+    assert [(one["thread_id"], one["call_id"]) for one in ledger.served(effect.key)] == [("t2", "c0")]
+
+
+def test_the_result_of_other_arguments_is_never_given_silently(ledger: Ledger, desk: Any, call: EntryPoint) -> None:
+    steps = (called("pay", 5), called("pay", 6), "done")
+    agent = agent_of(ledger, [desk.tool("pay", effect="write")], *steps, key=lambda request: "17")
+    ended = run(agent, "go", thread("t"), entry=call)
+    assert desk.values == [5]
+    refused = answers(ended.messages)[1]
+    assert refused.status == "error"
+    assert "Not executed" in refused.text and "x=5" in refused.text
+
+
+def test_an_edited_call_is_answered_from_the_record_after_a_crash(ledger: Ledger, desk: Any) -> None:
+    pay, around = desk.tool("pay", effect="write"), [Approval("pay")]
+    agent = agent_of(ledger, [pay], called("pay", 5), "done", "done", around=around)
+    agent.invoke({"messages": "go"}, thread("t"))
+    before = agent.get_state(thread("t"))
+    edit = {"type": "edit", "edited_action": {"args": {"x": 1}}}
+    ended = agent.invoke(decide(before, {"c0": edit}), thread("t"))
+    # the process died before the step was stored: the thread stands where the question was asked
+    again = agent.invoke(decide(before, {"c0": edit}), before.config)
+    assert desk.values == [1]
+    assert [m.text for m in answers(again["messages"])] == [m.text for m in answers(ended["messages"])]
+
+
+def test_a_call_that_was_executed_with_other_arguments_is_told_so(ledger: Ledger, desk: Any, call: EntryPoint) -> None:
+    """The key does not depend on arguments, so an edit after the effect meets the entry of another call's arguments."""
+
+    class EditedAnew(Middleware):
+        def wrap_tool_call(self, request: Any) -> Any:
+            for x in (1, 2):
+                result = yield request.override(tool_call={**request.tool_call, "args": {"x": x}})
+            return result
+
+    pay = desk.tool("pay", effect="write", idempotent=True)
+    agent = agent_of(ledger, [pay], called("pay", 5), "done", around=[EditedAnew()])
+    (told,) = answers(run(agent, "go", thread("t"), entry=call).messages)
+    assert desk.values == [1]
+    assert told.status == "error"
+    assert "happened already, with other arguments" in told.text and "x=1" in told.text
+
+
+# ---- beside others
+
+
+def test_a_tool_that_pauses_begins_anew_and_is_no_doubt(ledger: Ledger, desk: Any, entry: EntryPoint) -> None:
+    pay = desk.tool("pay", lambda x: f"{interrupt('which account?')} paid", effect="write")
+    agent = agent_of(ledger, [pay], called("pay", 5), "done")
+    assert [i.value for i in run(agent, "go", thread("t"), entry=entry).interrupts] == ["which account?"]
+    assert ledger.effects() == []
+    ended = run(agent, Command(resume="giro"), thread("t"), entry=entry)
+    assert answers(ended.messages)[0].text == "giro paid"
+    assert [(e.status, e.attempt) for e in ledger.effects()] == [("done", 1)]
+
+
+def test_an_agent_as_a_tool_has_no_entry_but_its_calls_have(ledger: Ledger, desk: Any, call: EntryPoint) -> None:
+    inner = create_agent(
+        ScriptedModel(called("pay", 5), "paid it"),
+        [desk.tool("pay", effect="write")],
+        middleware=[EffectLedger(ledger)],
+        name="helper",
+    )
+    outer = agent_of(
+        ledger, [as_tool(inner, description="Pays.")], ai("", tool_call("helper", {"request": "pay"})), "done"
+    )
+    ended = run(outer, "go", thread("t"), entry=call)
+    assert answers(ended.messages)[0].text == "paid it"
+    assert [e.tool for e in ledger.effects()] == ["pay"]
+
+
+@pytest.mark.parametrize("create", [create_agent, langchain_create_agent], ids=["agentkit", "langchain"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_two_ledgers_in_one_agent(desk: Any, create: Any, shared: bool, call: EntryPoint, tmp_path: Any) -> None:
+    """Two middlewares, on one database or two: the call is executed once, and each database has its entry."""
+    urls = [f"sqlite:///{tmp_path / name}.db" for name in (("a", "a") if shared else ("a", "b"))]
+    with Ledger(urls[0]) as first, Ledger(urls[1]) as second:
+        agent = create(
+            ScriptedModel(called("pay", 5), "done"),
+            [desk.tool("pay", effect="write")],
+            middleware=[EffectLedger(first), EffectLedger(second, name="Second")],
+        )
+        ended = run(agent, "go", entry=call)
+        assert desk.values == [5]
+        assert answers(ended.messages)[0].text == "pay 5"
+        assert [[e.status for e in one.effects()] for one in (first, second)] == [["done"], ["done"]]
+
+
+def test_it_works_under_langchains_own_factory(ledger: Ledger, desk: Any, entry: EntryPoint) -> None:
+    does, state = breaking(after=True)
+    agent: Any = langchain_create_agent(
+        ScriptedModel(called("pay", 5), "done"),
+        [desk.tool("pay", does, effect="write")],
+        middleware=[EffectLedger(ledger)],
+        checkpointer=InMemorySaver(),
+    )
+    run(agent, "go", thread("t"), entry=entry, catch=True)
+    (question,) = run(agent, None, thread("t"), entry=entry).interrupts
+    answer = {"doubt": question.value["doubt"], "outcome": "done", "result": "paid 5"}
+    ended = run(agent, Command(resume=answer), thread("t"), entry=entry)
+    assert answers(ended.messages)[0].text == "paid 5"
+    assert state["effects"] == 1
+
+
+# ---- the ledger itself fails
+
+
+def test_nothing_runs_unrecorded_when_the_ledger_cannot_be_reached(desk: Any, tmp_path: Any, call: EntryPoint) -> None:
+    home = tmp_path / "later"
+    with Ledger(f"sqlite:///{home / 'ledger.db'}") as ledger:
+        agent = agent_of(ledger, [desk.tool("pay", effect="write")], called("pay", 5), "done", around=[ToolRetry()])
+        error = run(agent, "go", thread("t"), entry=call, catch=True).error
+        assert isinstance(error, LedgerUnavailable)
+        assert "OperationalError" in str(error)
+        assert desk.ran == []
+        home.mkdir()
+        ended = run(agent, None, thread("t"), entry=call)
+        assert answers(ended.messages)[0].text == "pay 5"
+        assert desk.values == [5]
+
+
+def test_a_result_that_could_not_be_recorded_goes_on_and_stays_listed(
+    tmp_path: Any, desk: Any, caplog: pytest.LogCaptureFixture, call: EntryPoint
+) -> None:
+    """The database goes away during the effect: the run has the result, the ledger a doubt, the log says so."""
+    home = tmp_path / "ledger.db"
+    with Ledger(f"sqlite:///{home}") as ledger:
+
+        def pay(x: int) -> str:
+            ledger.engine.dispose()
+            home.rename(tmp_path / "away.db")
+            home.mkdir()
+            return "paid"
+
+        agent = agent_of(ledger, [desk.tool("pay", pay, effect="write")], called("pay", 5), "done")
+        ended = run(agent, "go", thread("t"), entry=call)
+        assert answers(ended.messages)[0].text == "paid"
+        assert "could not be recorded" in caplog.text
+        home.rmdir()
+        (tmp_path / "away.db").rename(home)
+        assert [e.args for e in ledger.in_doubt(**NOW)] == [{"x": 5}]
+
+
+@pytest.mark.parametrize("options", [{"on_doubt": "guess"}, {"unknown": "maybe"}])
+def test_options_that_cannot_be_meant_are_refused(options: Any) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        EffectLedger("memory:", **options)
