@@ -166,4 +166,6 @@ def _table(where: str | Engine) -> Table:
     except (ArgumentError, NoSuchModuleError, ValueError):
         raise InvalidStoreUrl(f"{shown}:***", "SQLAlchemy cannot read it, or knows no such database") from None
     except ModuleNotFoundError as missing:
-        raise MissingDriver(str(missing.name), extra, f"a ledger in {shown}") from None
+        if extra == "postgres":
+            raise MissingDriver("psycopg[binary,pool]", extra, "a ledger in PostgreSQL") from None
+        raise InvalidStoreUrl(f"{shown}:***", f"the package {missing.name} for it is not installed") from None
