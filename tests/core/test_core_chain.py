@@ -276,17 +276,6 @@ def test_a_cancelled_call_closes_the_policy() -> None:
     assert seen == ["finally"]
 
 
-def driven(policy: Generator[Any, Any, Any], call: Callable[[Any], Any], *, is_async: bool) -> Any:
-    """Drive a policy in either form."""
-    if not is_async:
-        return drive(policy, call)
-
-    async def acall(request: Any) -> Any:
-        return call(request)
-
-    return asyncio.run(adrive(policy, acall))
-
-
 @both
 def test_a_policy_may_call_what_blocks_and_the_loop_does_not_wait(is_async: bool) -> None:
     def policy() -> Generator[Any, Any, Any]:

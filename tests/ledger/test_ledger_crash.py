@@ -15,7 +15,7 @@ from agentkit.ledger import Ledger
 PAID = ["paid 5", "paid 7"]
 
 
-def points(sqlite: str, postgres: str) -> Any:
+def points(sqlite: str, postgres: str) -> pytest.MarkDecorator:
     """Where a process is killed, on which database: all points on one, some on both."""
     pairs = [(kind, dies) for kind, named in (("sqlite", sqlite), ("postgres", postgres)) for dies in named.split()]
     return pytest.mark.parametrize(("url", "dies"), pairs, indirect=["url"])
@@ -40,6 +40,7 @@ class Story:
 
     def goes(self, *, dies: str = "", starts: bool = False, **more: Any) -> dict[str, Any]:
         """Another process goes on with the thread."""
+        said: dict[str, Any]
         (said,) = self._processes({**self._order, "dies": dies, "starts": starts, **more})
         assert "raised" not in said, said["raised"]
         return said

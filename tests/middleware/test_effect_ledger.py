@@ -434,7 +434,7 @@ def test_an_edited_call_is_answered_from_the_record_after_a_crash(ledger: Ledger
     agent = agent_of(ledger, [pay], called("pay", 5), "done", "done", around=around)
     agent.invoke({"messages": "go"}, thread("t"))
     before = agent.get_state(thread("t"))
-    edit = {"type": "edit", "edited_action": {"args": {"x": 1}}}
+    edit: Any = {"type": "edit", "edited_action": {"args": {"x": 1}}}
     ended = agent.invoke(decide(before, {"c0": edit}), thread("t"))
     # the process died before the step was stored: the thread stands where the question was asked
     again = agent.invoke(decide(before, {"c0": edit}), before.config)
