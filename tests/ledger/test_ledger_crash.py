@@ -60,6 +60,12 @@ class Story:
         with Ledger(self.ledger) as opened:
             return sorted(effect.args["amount"] for effect in opened.in_doubt())
 
+    def at_once(self, number: int, **more: Any) -> list[dict[str, Any]]:
+        """Several processes go on with the thread at the same time; some may lose, by name."""
+        order = {**self._order, "dies": "", "starts": False, **more}
+        said: list[dict[str, Any]] = self._processes(*[order] * number)
+        return said
+
     def answered(self, *, dies: str = "") -> dict[str, Any]:
         """A person looks what was paid, answers every question accordingly, and another process goes on."""
         return self.goes(dies=dies, paid=self.payments)
@@ -154,6 +160,28 @@ def test_a_sub_agents_calls_are_protected_and_the_sub_agent_goes_on(tmp_path: Pa
     said = story.goes()
     assert (said["texts"], said["last"]) == (["all paid"], "delegated")
     assert (story.payments, story.doubts) == ([5, 7], [])
+
+
+@pytest.mark.parametrize(
+    ("tool", "url"), [("plain", "sqlite"), ("transactional", "sqlite"), ("transactional", "postgres")], indirect=["url"]
+)
+def test_two_processes_that_resume_one_thread_do_not_both_execute(
+    tool: str, url: str, tmp_path: Path, processes: Any
+) -> None:
+    """Each knows, or was told by a person, that the calls did not happen; each goes to make them."""
+    story = Story(tmp_path, url, tool, processes)
+    assert story.goes(dies="before", starts=True)["killed"]
+    if tool == "plain":
+        assert story.goes()["asked"]
+        story.at_once(2, paid=story.payments)
+    else:
+        story.at_once(2)
+    assert len(set(story.payments)) == len(story.payments)
+    said = story.goes()
+    while said["asked"]:
+        said = story.answered()
+    assert said["last"] == "all paid"
+    assert story.payments == [5, 7]
 
 
 def test_of_many_processes_that_race_for_one_effect_one_wins(url: str, processes: Any) -> None:

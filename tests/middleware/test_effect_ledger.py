@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
+from sqlalchemy import text
 from tenacity import wait_none
 
 from agentkit import Middleware, as_tool, create_agent, thread
@@ -301,6 +302,42 @@ def test_a_refund_that_timed_out_is_in_doubt_and_another_call_for_it_is_not_exec
     assert repeated.status == "error" and "unknown" in repeated.text and repeated.tool_call_id == "b"
     (doubt,) = ledger.in_doubt(**NOW)
     assert (doubt.effect_name, doubt.error) == ("17", "ToolTimeout")
+
+
+def test_a_transaction_that_timed_out_can_no_longer_commit(call: EntryPoint, tmp_path: Any) -> None:
+    """So the call did not happen for certain: the model may try again, and it happens once."""
+    woken, over, late = threading.Event(), threading.Event(), []
+    with Ledger(f"sqlite:///{tmp_path / 'shop.db'}") as ledger:
+        with ledger.engine.begin() as connection:
+            connection.execute(text("CREATE TABLE refunds (number INTEGER)"))
+
+        @tool(effect="write", transactional=True, timeout=0.1)
+        def refund(order: int, slow: bool) -> str:
+            """Refund an order."""
+            if slow:
+                woken.wait(10)
+            try:
+                with ledger.transaction() as connection:
+                    connection.execute(text("INSERT INTO refunds VALUES (17)"))
+            except Exception as error:
+                late.append(type(error).__name__)
+                raise
+            finally:
+                if slow:
+                    over.set()
+            return "refunded"
+
+        calls = [ai("", tool_call("refund", {"order": 17, "slow": slow}, str(slow))) for slow in (True, False)]
+        guard = EffectLedger(ledger, key=lambda request: "17")
+        agent = create_agent(ScriptedModel(*calls, "done"), [refund], middleware=[guard], checkpointer=InMemorySaver())
+        ended = run(agent, "go", thread("t"), entry=call)
+        woken.set()
+        assert over.wait(10)
+        assert answers(ended.messages)[1].text == "refunded"
+        assert late == ["EffectSuperseded"]
+        with ledger.engine.begin() as connection:
+            assert connection.execute(text("SELECT count(*) FROM refunds")).scalar_one() == 1
+        assert [(e.status, e.attempt) for e in ledger.effects()] == [("done", 2)]
 
 
 async def test_a_cancelled_call_is_in_doubt(ledger: Ledger) -> None:
