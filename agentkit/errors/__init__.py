@@ -43,6 +43,8 @@ AgentkitError
 ├── StoreFull (OSError)
 ├── UnstorableValue (TypeError)
 ├── UnreadableValue (ValueError)
+├── ThreadExists (ValueError)
+├── UnknownCheckpoint (LookupError)
 ├── ThreadBusy (RuntimeError)
 └── LeaseLost (RuntimeError)
 ```
@@ -100,6 +102,8 @@ from agentkit.errors.storing import (
     StoreReadOnly,
     StoreUnreachable,
     ThreadBusy,
+    ThreadExists,
+    UnknownCheckpoint,
     UnreadableValue,
     UnstorableValue,
 )
@@ -138,9 +142,11 @@ __all__ = [
     "StoreReadOnly",
     "StoreUnreachable",
     "ThreadBusy",
+    "ThreadExists",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownCheckpoint",
     "UnknownDecision",
     "UnknownEffect",
     "UnknownStateField",
