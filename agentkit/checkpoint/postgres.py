@@ -108,6 +108,7 @@ class PostgresStore(Saver, PostgresSaver):
 
     def attempt(self, work: Callable[[], T]) -> T:
         """Do work on the store, once more if its connection was lost; what its driver raises becomes a named error."""
+        self.refuse_if_useless()
         try:
             return work()
         except Exception as error:

@@ -57,7 +57,7 @@ class SqliteStore(Saver, SqliteSaver):
         # A memory database is shared by the connections of this process that know its name.
         self._where = f"file:/agentkit-{uuid4().hex}?vfs=memdb" if url.kind == "memory" else url.target
         connect = _Connect(self._where, timeout, is_uri=url.kind == "memory")
-        super().__init__(self.attempt(connect), serde=serde)
+        super().__init__(self._named_errors(connect), serde=serde)
         self.held = Held(_engine(connect, pool_size), pool_size, self.conn.close)
         self.leases = Leases(self.engine.dialect.name, self.query, self.in_thread)
         try:
@@ -76,6 +76,10 @@ class SqliteStore(Saver, SqliteSaver):
 
     def attempt(self, work: Callable[[], T]) -> T:
         """Do work on the store; what its driver raises becomes a named error."""
+        self.refuse_if_useless()
+        return self._named_errors(work)
+
+    def _named_errors(self, work: Callable[[], T]) -> T:
         try:
             return work()
         except Exception as error:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sqlite3
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,12 @@ from agentkit import checkpoint, create_agent, thread
 from agentkit.checkpoint import Saver
 from agentkit.errors import InvalidStoreUrl, MissingDriver, StoreReadOnly, StoreUnreachable
 from agentkit.testing import ScriptedModel
+
+
+@pytest.fixture
+def saver(url: str) -> Iterator[Saver]:
+    with checkpoint.open(url) as opened:
+        yield opened
 
 
 def agent_on(saver: Saver) -> Any:
@@ -134,6 +142,22 @@ def test_memory_stores_know_nothing_of_each_other() -> None:
     with checkpoint.open("memory:") as one, checkpoint.open("memory:") as other:
         agent_on(one).invoke({"messages": "hi"}, thread("t"))
         assert checkpoint.list_threads(other) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork: this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_a_fork_of_the_process_is_told_to_open_its_own(saver: Saver) -> None:
+    agent = agent_on(saver)
+    agent.invoke({"messages": "hi"}, thread("t"))
+    child = os.fork()
+    if child == 0:
+        try:
+            agent.get_state(thread("t"))
+        except StoreUnreachable as error:
+            os._exit(0 if "forked" in str(error) else 2)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(agent.invoke({"messages": "hi"}, thread("t"))["messages"]) == 4
 
 
 # ---- what can be wrong
