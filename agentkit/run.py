@@ -86,13 +86,13 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
             settle(self, unsettled)
         if not self.agent.around:
             return super().stream(given, config, **kwargs)
-        watch = Watch(self.agent.around, input, config)
+        watch = Watch(self.agent.around, input, config, self)
         return watch.over(super().stream(given, watch.config, **kwargs))
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
         given = self._started(input)
-        watch = Watch(self.agent.around, input, config) if self.agent.around else None
+        watch = Watch(self.agent.around, input, config, self) if self.agent.around else None
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
