@@ -34,6 +34,7 @@ from agentkit.middleware.handoff import Handoff
 from agentkit.middleware.model_retry import Fallback, ModelRetry
 from agentkit.middleware.reuse import Reuse
 from agentkit.middleware.tool_retry import ToolRetry
+from agentkit.middleware.tracing import Tracing
 from agentkit.middleware_base import Middleware
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "TokenBudget",
     "ToolCallBudget",
     "ToolRetry",
+    "Tracing",
     "decide",
     "pending_approvals",
     "standard",
