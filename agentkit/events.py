@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 __all__ = ["Event", "Listener", "emit", "heard_by"]
 
 _LOG: Final = logging.getLogger("agentkit")
+_LOG.addHandler(logging.NullHandler())  # a library is silent until the application sets up logging
 _TAKEN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 

@@ -33,6 +33,7 @@ from agentkit.middleware.gates import Gates
 from agentkit.middleware.handoff import Handoff
 from agentkit.middleware.model_retry import Fallback, ModelRetry
 from agentkit.middleware.reuse import Reuse
+from agentkit.middleware.run_log import RunLog
 from agentkit.middleware.tool_retry import ToolRetry
 from agentkit.middleware.tracing import Tracing
 from agentkit.middleware_base import Middleware
@@ -55,6 +56,7 @@ __all__ = [
     "RepeatedCall",
     "Reuse",
     "Rule",
+    "RunLog",
     "SameCallFailed",
     "Standing",
     "StepBudget",

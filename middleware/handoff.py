@@ -108,7 +108,7 @@ class Handoff(Middleware):
             error results for open calls are not part of it.
         """
         record = self._record(state, why)
-        told = {"to": self.to, "reason_code": why.reason, "mode": "wait" if self._wait else "end"}
+        told: dict[str, Any] = {"to": self.to, "reason_code": why.reason, "mode": "wait" if self._wait else "end"}
         if not self._wait:
             emit("agent.handoff", f"handed over to {self.to}: {why.reason}", **told)
             return self._ended(record, why, self._message)

@@ -28,7 +28,9 @@ AgentkitError
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
-└── NestedPause (RuntimeError)
+├── NestedPause (RuntimeError)
+├── MissingDependency (ImportError)         an extra that is not installed
+└── UnreadableTrace (ValueError)
 ```
 """
 
@@ -52,6 +54,7 @@ from agentkit.errors.decisions import (
     UnknownDecision,
     WrongCall,
 )
+from agentkit.errors.observing import MissingDependency, UnreadableTrace
 from agentkit.errors.running import (
     ForgottenPause,
     GateTripped,
@@ -84,6 +87,7 @@ __all__ = [
     "InvalidEdit",
     "InvalidHook",
     "MissingCheckpointer",
+    "MissingDependency",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
@@ -96,6 +100,7 @@ __all__ = [
     "UnknownDecision",
     "UnknownStateField",
     "UnreadableReply",
+    "UnreadableTrace",
     "UnusedDecision",
     "WrongCall",
 ]

@@ -43,9 +43,7 @@ _PARAMETERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "ls_temperature": (GenAI.TEMPERATURE, (int, float)),
     "ls_max_tokens": (GenAI.MAX_TOKENS, (int,)),
 }
-_DOUBLES: Final = frozenset(
-    {GenAI.TEMPERATURE, GenAI.TOP_P, GenAI.FREQUENCY_PENALTY, GenAI.PRESENCE_PENALTY}
-)
+_DOUBLES: Final = frozenset({GenAI.TEMPERATURE, GenAI.TOP_P, GenAI.FREQUENCY_PENALTY, GenAI.PRESENCE_PENALTY})
 _RENAMED: Final = {"model.retry": "retry", "tool.retry": "retry", "model.fallback": "fallback"}
 _RENAMED |= {"agent.degraded": "degrade", "agent.handoff": "handoff", "gate.decision": "gate.decision"}
 _CONVENTIONAL: Final = {
@@ -108,7 +106,9 @@ def run_end(facts: RunFacts, outcome: Outcome, usage: str) -> Attributes:
     if usage == "semconv":
         given |= {GenAI.INPUT_TOKENS: facts.usage.input, GenAI.OUTPUT_TOKENS: facts.usage.output}
     elif usage == "aggregated":
-        given |= {f"agentkit.aggregated_usage.{side}_tokens": getattr(facts.usage, side) for side in ("input", "output")}
+        given |= {
+            f"agentkit.aggregated_usage.{side}_tokens": getattr(facts.usage, side) for side in ("input", "output")
+        }
     return {key: value for key, value in given.items() if value is not None}
 
 

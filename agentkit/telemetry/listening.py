@@ -8,6 +8,7 @@ nested agents only the innermost that listens hears a request.
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from functools import cache
 from threading import Lock
@@ -71,9 +72,9 @@ class Reporter:
     def happened(self, facts: RunFacts, event: Event) -> None:
         """Somebody reported an event."""
 
-    def bound(self) -> dict[str, Any]:
-        """Values for structlog's context while the run goes on."""
-        return {}
+    def scope(self) -> AbstractContextManager[Any]:
+        """Entered whenever the run goes on."""
+        return nullcontext()
 
 
 class Channel:
@@ -202,9 +203,7 @@ class Record:
         call.last_chunk = now
 
     @guarded
-    def model_ended(
-        self, request: UUID, reply: AIMessage | None = None, error: BaseException | None = None
-    ) -> None:
+    def model_ended(self, request: UUID, reply: AIMessage | None = None, error: BaseException | None = None) -> None:
         """A reply is there, or the request failed."""
         if (call := self._open.pop(request, None)) is None:
             return
@@ -293,7 +292,7 @@ class _Hearing(BaseCallbackHandler):
 class RunScope:
     """Entered whenever the run goes on: everything in it is heard."""
 
-    __slots__ = ("_context", "_heard", "_record", "_tokens")
+    __slots__ = ("_context", "_heard", "_record", "_scope", "_tokens")
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -303,12 +302,15 @@ class RunScope:
         self._tokens = (channel.record.set(record), channel.hearing.set(record.hearing))
         self._heard = events.heard_by(record.happened, logs=channel.logs)
         self._heard.__enter__()
+        self._scope = record.reporter.scope()
+        self._scope.__enter__()
         self._context = otel.attach(record.context) if record.context is not None else None
 
     def __exit__(self, *error: object) -> None:
         channel = self._record.channel
         if self._context is not None:
             otel.detach(self._context)
+        self._scope.__exit__(None, None, None)
         self._heard.__exit__(None, None, None)
         channel.record.reset(self._tokens[0])
         channel.hearing.reset(self._tokens[1])

@@ -27,7 +27,14 @@ _T: Final = tuple(float(4**power) for power in range(14))
 _N: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 
 _MODEL: Final = frozenset(
-    {GenAI.OPERATION, GenAI.PROVIDER, GenAI.REQUEST_MODEL, GenAI.RESPONSE_MODEL, GenAI.SERVER_ADDRESS, GenAI.SERVER_PORT}
+    {
+        GenAI.OPERATION,
+        GenAI.PROVIDER,
+        GenAI.REQUEST_MODEL,
+        GenAI.RESPONSE_MODEL,
+        GenAI.SERVER_ADDRESS,
+        GenAI.SERVER_PORT,
+    }
 )
 
 
@@ -163,7 +170,9 @@ class Metrics:
         self._add("gen_ai.invoke_agent.tool_calls", facts.tool_calls, agent, context)
         if status == "interrupted":
             kind = interrupt_kind(outcome.interrupts)
-            self._add("agentkit.interrupts", max(1, len(outcome.interrupts)), {**agent, "agentkit.interrupt.kind": kind})
+            self._add(
+                "agentkit.interrupts", max(1, len(outcome.interrupts)), {**agent, "agentkit.interrupt.kind": kind}
+            )
         if status == "limit":
             self._add("agentkit.limits", 1, {"agentkit.limit.name": reason})
 

@@ -158,9 +158,7 @@ class SpanReporter(Reporter):
         """Start a call's span."""
         if self._tracer is None:
             return None
-        span = self._tracer.start_span(
-            told.tool_name(call), None, SpanKind.INTERNAL, told.tool_start(call, facts)
-        )
+        span = self._tracer.start_span(told.tool_name(call), None, SpanKind.INTERNAL, told.tool_start(call, facts))
         if span.is_recording() and self._settings.captures():
             self._write(span, "tool_args", GenAI.TOOL_ARGUMENTS, call.arguments, tool=call.name)
         context = set_span_in_context(span)
