@@ -7,8 +7,8 @@ its `extra`. Fields are sizes, counts, names and codes; never a prompt, an argum
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -73,8 +73,7 @@ def emit(name: str, text: str, /, *, level: int = logging.INFO, **fields: Any) -
         _LOG.log(level, "%s", text, extra={**extra, "event": name})
 
 
-@contextmanager
-def heard_by(*listeners: Listener, logs: bool = False) -> Iterator[None]:
+def heard_by(*listeners: Listener, logs: bool = False) -> AbstractContextManager[None]:
     """Let listeners hear what is emitted inside, in threads and tasks of the run too.
 
     ```python
@@ -86,9 +85,25 @@ def heard_by(*listeners: Listener, logs: bool = False) -> Iterator[None]:
         *listeners: Each is called with every `Event`, beside those that hear already. One that raises is ignored.
         logs: Whether these listeners write the log, so that the plain record on the logger `agentkit` is left out.
     """
-    before = _audience.get()
-    token = _audience.set(_Audience((*before.listeners, *listeners), before.logged or logs))
-    try:
-        yield
-    finally:
-        _audience.reset(token)
+    return _Heard(listeners, logs)
+
+
+class _Heard(AbstractContextManager[None]):
+    """Entered again for every step of a run, so it remembers what it put together."""
+
+    __slots__ = ("_before", "_listeners", "_logs", "_token", "_with")
+
+    def __init__(self, listeners: tuple[Listener, ...], logs: bool) -> None:
+        self._listeners = listeners
+        self._logs = logs
+        self._before: _Audience | None = None
+
+    def __enter__(self) -> None:
+        before = _audience.get()
+        if before is not self._before:
+            self._before = before
+            self._with = _Audience((*before.listeners, *self._listeners), before.logged or self._logs)
+        self._token = _audience.set(self._with)
+
+    def __exit__(self, *error: object) -> None:
+        _audience.reset(self._token)

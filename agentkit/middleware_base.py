@@ -69,6 +69,9 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
     """Whether `wrap_tool_call` pauses single calls. When a new message comes instead of an answer, the results of those
     that went on are then kept; the engine would drop them. Costs one more reading of the thread per message."""
 
+    is_watching: bool = True
+    """Whether `around_run` wants to see the next run. Asked before each: one that has nothing to do costs nothing."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Turn each wrap of the class that is a generator function into its sync and async form."""
         super().__init_subclass__(**kwargs)

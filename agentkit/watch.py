@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias, cast
 from uuid import UUID
 
-from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.callbacks import BaseCallbackManager, CallbackManager
 from langchain_core.runnables import RunnableConfig
 from langgraph.callbacks import GraphCallbackHandler
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -20,7 +20,7 @@ from langgraph.types import Interrupt
 
 from agentkit.exits import Exit, read_exit
 
-__all__ = ["SAVED", "AroundRun", "Outcome", "Run", "Scope", "Watch"]
+__all__ = ["SAVED", "AroundRun", "Outcome", "Run", "Scope", "Watch", "watching"]
 
 Status = Literal["success", "interrupted", "limit", "handoff", "cancelled", "error"]
 _UNNAMED: Final = "LangGraph"
@@ -38,6 +38,7 @@ SAVED: Final = _Request.SAVED
 """Yielded by an `around_run` before its one other `yield`: it is sent the run's stored checkpoint, or None."""
 
 _END: Final = object()
+_NOTHING: Final = nullcontext()
 
 
 @dataclass(slots=True)
@@ -60,8 +61,10 @@ class Run:
     left: bool = False
     """Whether the caller left the stream before its end."""
 
-    def active(self) -> ExitStack:
+    def active(self) -> AbstractContextManager[Any]:
         """The scopes, as one context manager."""
+        if len(self.scopes) < 2:
+            return self.scopes[0]() if self.scopes else _NOTHING
         stack = ExitStack()
         try:
             for scope in self.scopes:
@@ -94,7 +97,7 @@ AroundRun: TypeAlias = Callable[[Run], _Open]
 
 
 class _Listener(GraphCallbackHandler):
-    """Hears how the outermost run that it is attached to ends."""
+    """Hears how the run that it is attached to ends; not inherited, so that it is not called for every step."""
 
     run_inline = True
 
@@ -126,9 +129,10 @@ def _heard_by(listener: _Listener, config: RunnableConfig | None) -> RunnableCon
     callbacks = given.get("callbacks") or _ambient_callbacks()
     if isinstance(callbacks, BaseCallbackManager):
         callbacks = callbacks.copy()
-        callbacks.add_handler(listener, inherit=True)
-        return {**given, "callbacks": callbacks}
-    return {**given, "callbacks": [*(callbacks or ()), listener]}
+    else:
+        callbacks = CallbackManager([*(callbacks or ())], [*(callbacks or ())])
+    callbacks.add_handler(listener, inherit=False)
+    return {**given, "callbacks": callbacks}
 
 
 def _ambient_callbacks() -> Any:
@@ -136,6 +140,11 @@ def _ambient_callbacks() -> Any:
         return get_config().get("callbacks")
     except RuntimeError:
         return None
+
+
+def watching(hooks: Sequence[AroundRun]) -> Sequence[AroundRun]:
+    """The hooks that want to see the next run; see `Middleware.is_watching`."""
+    return [hook for hook in hooks if getattr(getattr(hook, "__self__", None), "is_watching", True)]
 
 
 class Watch:

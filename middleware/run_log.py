@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import ClassVar, Final
 
 from agentkit.errors import MissingDependency
@@ -36,7 +37,6 @@ class RunLog(Observer):
     """
 
     channel: ClassVar[Channel] = _LOGS
-    model_placement = Placement(inside=("Tracing",))
     tool_placement = Placement(inside=("Tracing",))  # its records belong to the call's span
 
     def __init__(self, *, content: bool = False, redact: Redact | None = None, max_content_chars: int = 2_000) -> None:
@@ -46,6 +46,11 @@ class RunLog(Observer):
         except ImportError as missing:
             raise MissingDependency("structlog", "otel", "RunLog") from missing
         self._settings = Telemetry(capture_content=content, redact=redact, max_content_chars=max_content_chars)
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether anything of the next run would be written."""
+        return logging.getLogger("agentkit").isEnabledFor(logging.ERROR)
 
     def reporter(self) -> Reporter | None:
         """Who writes one run."""

@@ -44,8 +44,13 @@ _PARAMETERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "ls_max_tokens": (GenAI.MAX_TOKENS, (int,)),
 }
 _DOUBLES: Final = frozenset({GenAI.TEMPERATURE, GenAI.TOP_P, GenAI.FREQUENCY_PENALTY, GenAI.PRESENCE_PENALTY})
-_RENAMED: Final = {"model.retry": "retry", "tool.retry": "retry", "model.fallback": "fallback"}
-_RENAMED |= {"agent.degraded": "degrade", "agent.handoff": "handoff", "gate.decision": "gate.decision"}
+_RENAMED: Final = {
+    "agent.degraded": "degrade",
+    "agent.handoff": "handoff",
+    "model.fallback": "fallback",
+    "model.retry": "retry",
+    "tool.retry": "retry",
+}
 _CONVENTIONAL: Final = {
     "tool": GenAI.TOOL_NAME,
     "tool_call_id": GenAI.TOOL_CALL_ID,
@@ -106,9 +111,8 @@ def run_end(facts: RunFacts, outcome: Outcome, usage: str) -> Attributes:
     if usage == "semconv":
         given |= {GenAI.INPUT_TOKENS: facts.usage.input, GenAI.OUTPUT_TOKENS: facts.usage.output}
     elif usage == "aggregated":
-        given |= {
-            f"agentkit.aggregated_usage.{side}_tokens": getattr(facts.usage, side) for side in ("input", "output")
-        }
+        for side in ("input", "output"):
+            given[f"agentkit.aggregated_usage.{side}_tokens"] = getattr(facts.usage, side)
     return {key: value for key, value in given.items() if value is not None}
 
 
@@ -140,7 +144,7 @@ def model_start(call: ModelCall, facts: RunFacts) -> Attributes:
         Own.ATTEMPT: call.attempt if call.attempt > 1 else None,
     }
     for name, (key, types) in _PARAMETERS.items():
-        value = call.parameters.get(name)
+        value: Any = call.parameters.get(name)
         if isinstance(value, types) and not isinstance(value, bool):
             given[key] = float(value) if key in _DOUBLES else value
     stop = call.parameters.get("stop") or call.parameters.get("ls_stop")

@@ -1,4 +1,4 @@
-"""What is known of a run and of its calls while it goes on: plain facts, from which spans, metrics and logs are made."""
+"""What is known of a run and of its calls: plain facts, from which spans, metrics and logs are made."""
 
 from __future__ import annotations
 

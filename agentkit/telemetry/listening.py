@@ -8,7 +8,7 @@ nested agents only the innermost that listens hears a request.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from functools import cache
 from threading import Lock
@@ -72,9 +72,9 @@ class Reporter:
     def happened(self, facts: RunFacts, event: Event) -> None:
         """Somebody reported an event."""
 
-    def scope(self) -> AbstractContextManager[Any]:
+    def scope(self) -> AbstractContextManager[Any] | None:
         """Entered whenever the run goes on."""
-        return nullcontext()
+        return None
 
 
 class Channel:
@@ -83,10 +83,14 @@ class Channel:
     def __init__(self, name: str, *, logs: bool = False) -> None:
         """Make a channel; `logs` says that its reporter writes the log of events."""
         self.logs = logs
-        self.record: ContextVar[Record | None] = ContextVar(f"agentkit_{name}_record", default=None)
-        self.hearing: ContextVar[Any] = ContextVar(f"agentkit_{name}_hearing", default=None)
+        self.hearing: ContextVar[_Hearing | None] = ContextVar(f"agentkit_{name}_hearing", default=None)
         self.slot: ContextVar[_Slot | None] = ContextVar(f"agentkit_{name}_slot", default=None)
         self.tool: ContextVar[ToolCall | None] = ContextVar(f"agentkit_{name}_tool", default=None)
+
+    def record(self) -> Record | None:
+        """The run at hand."""
+        hearing = self.hearing.get()
+        return None if hearing is None else hearing.record
 
     def listen(self) -> None:
         """Let LangChain know of the handler's context variable; once per process."""
@@ -266,54 +270,54 @@ class _Hearing(BaseCallbackHandler):
     ignore_chain = ignore_retriever = ignore_retry = ignore_custom_event = True
 
     def __init__(self, record: Record) -> None:
-        self._record = record
+        self.record = record
 
     def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        self._record.model_started(
+        self.record.model_started(
             run_id, messages[0], kwargs.get("metadata") or {}, kwargs.get("invocation_params") or {}
         )
 
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        self._record.model_chunk(run_id)
+        self.record.model_chunk(run_id)
 
     def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:
         found = response.generations[0] if response.generations else ()
         message = getattr(found[0], "message", None) if found else None
-        self._record.model_ended(run_id, message if isinstance(message, AIMessage) else None)
+        self.record.model_ended(run_id, message if isinstance(message, AIMessage) else None)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        self._record.model_ended(run_id, error=error)
+        self.record.model_ended(run_id, error=error)
 
     def on_tool_error(self, error: BaseException, **kwargs: Any) -> None:
-        if (call := self._record.channel.tool.get()) is not None and signal_outcome(error) is None:
+        if (call := self.record.channel.tool.get()) is not None and signal_outcome(error) is None:
             call.failure = error_type(error)
 
 
 class RunScope:
-    """Entered whenever the run goes on: everything in it is heard."""
+    """Entered whenever the run goes on, and left each time: everything in it is heard."""
 
-    __slots__ = ("_context", "_heard", "_record", "_scope", "_tokens")
+    __slots__ = ("_context", "_heard", "_record", "_scope", "_token")
 
     def __init__(self, record: Record) -> None:
         self._record = record
+        self._heard = events.heard_by(record.happened, logs=record.channel.logs)
 
     def __enter__(self) -> None:
-        record, channel = self._record, self._record.channel
-        self._tokens = (channel.record.set(record), channel.hearing.set(record.hearing))
-        self._heard = events.heard_by(record.happened, logs=channel.logs)
+        record = self._record
+        self._token = record.channel.hearing.set(record.hearing)
         self._heard.__enter__()
         self._scope = record.reporter.scope()
-        self._scope.__enter__()
+        if self._scope is not None:
+            self._scope.__enter__()
         self._context = otel.attach(record.context) if record.context is not None else None
 
     def __exit__(self, *error: object) -> None:
-        channel = self._record.channel
         if self._context is not None:
             otel.detach(self._context)
-        self._scope.__exit__(None, None, None)
+        if self._scope is not None:
+            self._scope.__exit__(None, None, None)
         self._heard.__exit__(None, None, None)
-        channel.record.reset(self._tokens[0])
-        channel.hearing.reset(self._tokens[1])
+        self._record.channel.hearing.reset(self._token)
 
 
 class ModelScope:

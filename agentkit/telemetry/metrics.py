@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 from weakref import WeakKeyDictionary
 
 from opentelemetry.context import Context
@@ -123,7 +123,7 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
 class Metrics:
     """The instruments of one meter provider."""
 
-    _known: WeakKeyDictionary[MeterProvider, dict[str, Metrics]] = WeakKeyDictionary()
+    _known: ClassVar[WeakKeyDictionary[MeterProvider, dict[str, Metrics]]] = WeakKeyDictionary()
 
     def __init__(self, provider: MeterProvider, layer: str, version: str) -> None:
         """Create the instruments of a layer; see `Telemetry.metrics_semconv`."""

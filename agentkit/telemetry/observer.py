@@ -33,6 +33,11 @@ class Observer(Middleware):
 
     # ---- the run
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether anybody takes note of the next run."""
+        return self.reporter() is not None
+
     def around_run(self, run: Run) -> Generator[Any, Any, None]:
         """Hear the whole run."""
         reporter = self.reporter()
@@ -40,9 +45,10 @@ class Observer(Middleware):
             yield
             return
         saved = (yield SAVED) if _goes_on(run.input) else None
-        record = Record(self.channel, reporter, new_facts(run, saved, self.channel.record.get()))
+        record = Record(self.channel, reporter, new_facts(run, saved, self.channel.record()))
         record.start()
-        run.scopes.append(lambda: RunScope(record))
+        scope = RunScope(record)
+        run.scopes.append(lambda: scope)
         outcome: Outcome = yield
         record.end(outcome)
 
@@ -78,7 +84,7 @@ class Observer(Middleware):
 
     def _record(self) -> Record | None:
         """The run at hand; under LangChain's own factory, where none is heard, one that holds this call alone."""
-        if (record := self.channel.record.get()) is not None:
+        if (record := self.channel.record()) is not None:
             return record
         if (reporter := self.reporter()) is None:
             return None

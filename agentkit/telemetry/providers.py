@@ -14,10 +14,15 @@ from agentkit.telemetry.spans import SpanReporter
 
 __all__ = ["reporter"]
 
-try:
-    _VERSION: Final = version("agentkit")
-except PackageNotFoundError:  # a checkout on the path
-    _VERSION = "0"
+
+def _installed() -> str:
+    try:
+        return version("agentkit")
+    except PackageNotFoundError:  # a checkout on the path
+        return "0"
+
+
+_VERSION: Final = _installed()
 
 
 def reporter(settings: Telemetry) -> SpanReporter | None:
