@@ -46,11 +46,13 @@ class Observer(Middleware):
             return
         saved = (yield SAVED) if _goes_on(run.input) else None
         record = Record(self.channel, reporter, new_facts(run, saved, self.channel.record()))
-        record.start()
+        with run.active():  # inside of what is there already: a log's records belong to the run's span
+            record.start()
         scope = RunScope(record)
         run.scopes.append(lambda: scope)
         outcome: Outcome = yield
-        record.end(outcome)
+        with run.active():
+            record.end(outcome)
 
     # ---- its calls
 
