@@ -69,6 +69,9 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
     """Whether `wrap_tool_call` pauses single calls. When a new message comes instead of an answer, the results of those
     that went on are then kept; the engine would drop them. Costs one more reading of the thread per message."""
 
+    only_listens: bool = False
+    """Whether its wraps change nothing, so that they are no steps worth a LangSmith run of their own."""
+
     is_watching: bool = True
     """Whether `around_run` wants to see the next run. Asked before each: one that has nothing to do costs nothing."""
 

@@ -58,6 +58,9 @@ class Run:
     """Makers of context managers that are entered whenever the run goes on, and left before a chunk is handed out: for
     context variables that everything in the run should see, and nobody else. A hook adds its own before it yields."""
 
+    stored: bool = False
+    """Whether the run is kept in a thread of the graph's own checkpointer."""
+
     left: bool = False
     """Whether the caller left the stream before its end."""
 
@@ -163,7 +166,8 @@ class Watch:
         self._graph = graph
         self.config = _heard_by(self._listener, config)
         name = graph.get_name()
-        self._run = Run(input, self.config, None if name == _UNNAMED else name)
+        stored = self._stored()[0] is not None
+        self._run = Run(input, self.config, None if name == _UNNAMED else name, stored=stored)
 
     def over(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """The chunks of a run, watched."""

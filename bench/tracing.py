@@ -1,38 +1,38 @@
 """What recording a run costs, in CPU milliseconds: `make bench-tracing`.
 
 One run: three requests to a scripted model that answers at once, and three tool calls, so that what is measured is the
-framework. Contenders take turns round by round, in an order that changes, and the best round of each counts, since
-other programs only ever add time. `--peer` adds the official instrumentation, which patches LangChain for the whole
-process, so each contender runs in a process of its own.
+framework. The variants of one framework take turns run by run in one process, so that whatever else the machine does
+falls on all of them alike; told is the tenth percentile of each, and the median of what a run costs more than the run
+without tracing beside it. `--peer` adds the official instrumentation of LangChain, under LangChain's own factory.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import json
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from langchain.agents import create_agent as langchain_create_agent
 from langchain_core.tools import tool
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON
 
+from agentkit import create_agent
+from agentkit.middleware import RunLog, Tracing
+from agentkit.telemetry import Telemetry
 from agentkit.testing import Request, ScriptedModel, ai, tool_call
 
-RUNS = 50  # per round
-CONTENDERS = {
-    "agentkit, no tracing": "agentkit",
-    "agentkit, Tracing, no provider": "agentkit tracing",
-    "agentkit, Tracing, sampled out": "agentkit tracing unsampled",
-    "agentkit, Tracing, recording": "agentkit tracing recording",
-    "agentkit, Tracing and RunLog, recording": "agentkit tracing log recording",
-    "LangChain, no tracing": "langchain",
-    "LangChain, official, no provider": "langchain peer",
-    "LangChain, official, recording": "langchain peer recording",
-}
-NO_PROVIDER, RECORDING = "agentkit, Tracing, no provider", "agentkit, Tracing, recording"
+Variants = Mapping[str, Callable[[], object]]
+PLAIN = "no tracing"
+_GIVEN: Any = {"messages": [("user", "hi")]}
 
 
 @tool
@@ -51,120 +51,108 @@ def answer(request: Request) -> Any:
     return ai("done", usage=(30, 5), model_name="m", finish_reason="stop")
 
 
-def prepared(kind: str) -> Callable[[], object]:
-    """One run of a contender."""
-    words = kind.split()
-    if "recording" in words or "unsampled" in words:
-        _record("unsampled" in words)
-    if "peer" in words:
-        from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
+class Nowhere(SpanExporter):
+    """Throws spans away."""
 
-        LangChainInstrumentor().instrument()
+    def export(self, spans: Any) -> SpanExportResult:
+        """Throw them away."""
+        return SpanExportResult.SUCCESS
+
+
+def providers(*, sampled: bool = True) -> dict[str, Any]:
+    """Where spans and metrics go."""
+    tracers = TracerProvider(sampler=ALWAYS_ON if sampled else ALWAYS_OFF)
+    tracers.add_span_processor(SimpleSpanProcessor(Nowhere()))
+    return {"tracer_provider": tracers, "meter_provider": MeterProvider([InMemoryMetricReader()])}
+
+
+def ours() -> Variants:
+    """agentkit, with and without `Tracing`."""
+
+    def run(*middleware: Any) -> Callable[[], object]:
+        model: Any = ScriptedModel(answer, repeat=True)
+        agent = create_agent(model, [look], middleware=middleware, name="root")
+        return lambda: agent.invoke(_GIVEN)
+
+    recording = Telemetry(**providers())
+    return {
+        PLAIN: run(),
+        "Tracing, no provider": run(Tracing()),
+        "Tracing, sampled out": run(Tracing(Telemetry(**providers(sampled=False)))),
+        "Tracing, recording": run(Tracing(recording)),
+        "Tracing and RunLog, recording": run(Tracing(recording), RunLog()),
+    }
+
+
+def theirs(*, recording: bool) -> Variants:
+    """LangChain's factory, with and without the official instrumentation, which is switched on and off between runs."""
+    from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
+
     model: Any = ScriptedModel(answer, repeat=True)
-    given = {"messages": [("user", "hi")]}
-    if "langchain" in words:
-        from langchain.agents import create_agent as langchain_create_agent
+    agent: Any = langchain_create_agent(model, [look], name="root")
+    instrumentor, where = LangChainInstrumentor(), providers() if recording else {}
 
-        theirs = langchain_create_agent(model, [look], name="root")
-        return lambda: theirs.invoke(given)  # type: ignore[call-overload]
-    from agentkit import create_agent
-    from agentkit.middleware import RunLog, Tracing
+    def plain() -> object:
+        return agent.invoke(_GIVEN)
 
-    extra = [*([Tracing()] if "tracing" in words else []), *([RunLog()] if "log" in words else [])]
-    ours = create_agent(model, [look], middleware=extra, name="root")
-    return lambda: ours.invoke(given)
+    def switched(on: bool) -> None:
+        if on != instrumentor.is_instrumented_by_opentelemetry:
+            instrumentor.instrument(**where) if on else instrumentor.uninstrument()
 
+    plain.before = lambda: switched(False)  # type: ignore[attr-defined]
 
-def _record(unsampled: bool) -> None:
-    """Set up spans and metrics that are kept in memory and thrown away."""
-    from opentelemetry import metrics, trace
-    from opentelemetry.sdk.metrics import MeterProvider
-    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
-    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON
+    def traced() -> object:
+        return agent.invoke(_GIVEN)
 
-    class Nowhere(SpanExporter):
-        def export(self, spans: Any) -> SpanExportResult:
-            return SpanExportResult.SUCCESS
-
-    provider = TracerProvider(sampler=ALWAYS_OFF if unsampled else ALWAYS_ON)
-    provider.add_span_processor(SimpleSpanProcessor(Nowhere()))
-    trace.set_tracer_provider(provider)
-    metrics.set_meter_provider(MeterProvider([InMemoryMetricReader()]))
+    traced.before = lambda: switched(True)  # type: ignore[attr-defined]
+    return {PLAIN: plain, f"official, {'recording' if recording else 'no provider'}": traced}
 
 
-def serve(kind: str) -> None:
-    """A contender's process: one line in, one round out."""
-    run = prepared(kind)
-    for _ in range(20):
-        run()
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        gc.collect()
-        gc.disable()
-        start = time.process_time()
-        for _ in range(RUNS):
-            run()
-        print(json.dumps((time.process_time() - start) / RUNS * 1000), flush=True)
-        gc.enable()
+def measured(variants: Variants, runs: int) -> dict[str, list[float]]:
+    """CPU milliseconds of each run of each variant, taking turns."""
+    names = list(variants)
+    found: dict[str, list[float]] = {name: [] for name in names}
+    gc.disable()
+    for number in range(runs + 20):
+        if number % 20 == 0:
+            gc.collect()
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            getattr(variants[name], "before", lambda: None)()
+            start = time.process_time()
+            variants[name]()
+            if number >= 20:  # warm
+                found[name].append((time.process_time() - start) * 1000)
+    gc.enable()
+    return found
 
 
-class Contender:
-    """A process that runs one contender."""
-
-    def __init__(self, kind: str) -> None:
-        command = [sys.executable, "-m", "bench.tracing", "--serve", kind]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._line()
-
-    def round(self) -> float:
-        """CPU milliseconds per run."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-        return float(json.loads(self._line()))
-
-    def _line(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
-
-    def close(self) -> None:
-        """End the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
-
-
-def measured(names: Sequence[str], rounds: int) -> dict[str, float]:
-    """The best round of each contender."""
-    contenders = {name: Contender(CONTENDERS[name]) for name in names}
-    best = dict.fromkeys(names, float("inf"))
-    for number in range(rounds):
-        for name in names if number % 2 else reversed(names):
-            best[name] = min(best[name], contenders[name].round())
-    for contender in contenders.values():
-        contender.close()
-    return best
+def report(title: str, found: Mapping[str, list[float]]) -> None:
+    """Print a table."""
+    print(f"{title:<34}{'p10':>9}{'added':>9}{'added %':>9}")
+    base = statistics.median(found[PLAIN])
+    for name, times in found.items():
+        added = statistics.median(one - plain for one, plain in zip(times, found[PLAIN], strict=True))
+        print(f"{name:<34}{statistics.quantiles(times, n=10)[0]:>9.3f}{added:>9.3f}{added / base * 100:>9.1f}")
+    print(flush=True)
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=15, help="rounds; the best of each counts (default: 15)")
+    parser.add_argument("--runs", type=int, default=400, help="runs of each variant (default: 400)")
     parser.add_argument("--peer", action="store_true", help="with the official LangChain instrumentation")
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=["ours", "no provider", "recording"], help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.serve:
-        serve(given.serve)
-        return
-    names = [name for name in CONTENDERS if given.peer or not name.startswith("LangChain")]
-    best = measured(names, given.rounds)
-    print(f"{'CPU ms per run (3 requests, 3 tool calls)':<44}{'in all':>9}{'added':>9}{'added %':>9}")
-    for name in names:
-        base = best["LangChain, no tracing" if name.startswith("LangChain") else "agentkit, no tracing"]
-        added = best[name] - base
-        print(f"{name:<44}{best[name]:>9.3f}{added:>9.3f}{added / base * 100:>9.1f}")
+    if given.only == "ours":
+        report("agentkit, CPU ms per run", measured(ours(), given.runs))
+    elif given.only:
+        variants = theirs(recording=given.only == "recording")
+        report("LangChain, CPU ms per run", measured(variants, given.runs))
+    else:  # a process each, since the official instrumentation patches LangChain
+        for part in ("ours", *(("no provider", "recording") if given.peer else ())):
+            subprocess.run(
+                [sys.executable, "-m", "bench.tracing", "--only", part, "--runs", str(given.runs)], check=True
+            )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from agentkit.middleware_base import Placement
 from agentkit.telemetry.listening import Channel, Reporter
 from agentkit.telemetry.nested import beside_langchain_instrumentation
 from agentkit.telemetry.observer import Observer
-from agentkit.telemetry.providers import reporter
+from agentkit.telemetry.providers import is_silent, reporter
 from agentkit.telemetry.settings import Telemetry
 from agentkit.watch import Run
 
@@ -39,6 +39,11 @@ class Tracing(Observer):
     def __init__(self, telemetry: Telemetry | None = None) -> None:
         super().__init__()
         self.telemetry = telemetry or Telemetry()
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether the application has set up anything to record to."""
+        return not is_silent(self.telemetry)
 
     def reporter(self) -> Reporter | None:
         """Who records one run; None while the application has set up nothing to record to."""

@@ -9,7 +9,7 @@ from opentelemetry.util.types import AttributeValue
 
 from agentkit.events import Event
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall, Usage
-from agentkit.telemetry.reading import error_type, finish_reasons, interrupt_kind, usage_of
+from agentkit.telemetry.reading import error_type, finish_reasons, interrupt_kind
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.watch import Outcome
 
@@ -143,11 +143,13 @@ def model_start(call: ModelCall, facts: RunFacts) -> Attributes:
         Own.STEP: call.step,
         Own.ATTEMPT: call.attempt if call.attempt > 1 else None,
     }
-    for name, (key, types) in _PARAMETERS.items():
-        value: Any = call.parameters.get(name)
-        if isinstance(value, types) and not isinstance(value, bool):
-            given[key] = float(value) if key in _DOUBLES else value
-    stop = call.parameters.get("stop") or call.parameters.get("ls_stop")
+    for source in (call.defaults, call.parameters):
+        for name in source.keys() & _PARAMETERS.keys():
+            key, types = _PARAMETERS[name]
+            value: Any = source[name]
+            if isinstance(value, types) and not isinstance(value, bool):
+                given[key] = float(value) if key in _DOUBLES else value
+    stop = call.parameters.get("stop") or call.defaults.get("ls_stop")
     if stop:
         given[GenAI.STOP] = [stop] if isinstance(stop, str) else [str(each) for each in stop]
     if call.parameters.get("response_format"):
@@ -162,7 +164,7 @@ def model_end(call: ModelCall) -> Attributes:
         GenAI.RESPONSE_ID: told.get("id"),
         GenAI.RESPONSE_MODEL: told.get("model_name") or told.get("model"),
         GenAI.FINISH_REASONS: finish_reasons(call.reply) or None,
-        **usage_attributes(usage_of(call.reply)),
+        **usage_attributes(call.usage),
     }
     if call.first_chunk is not None:
         given |= {GenAI.REQUEST_STREAM: True, GenAI.FIRST_CHUNK: call.first_chunk - call.started}

@@ -30,7 +30,13 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Both together."""
-        return Usage(*(_sum(getattr(self, name), getattr(other, name)) for name in self.__slots__))
+        return Usage(
+            _sum(self.input, other.input),
+            _sum(self.output, other.output),
+            _sum(self.cache_read, other.cache_read),
+            _sum(self.cache_write, other.cache_write),
+            _sum(self.reasoning, other.reasoning),
+        )
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
@@ -45,6 +51,8 @@ class ModelCall:
     provider: str
     parameters: Mapping[str, Any]
     """What the request was made with, as LangChain tells it."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """The run's metadata, where LangChain tells what the model was made with (`ls_temperature`, ...)."""
     messages: Sequence[BaseMessage]
     step: int | None = None
     """The number of the model step, from 1; None for a call that is not the loop's own."""
@@ -55,6 +63,7 @@ class ModelCall:
     last_chunk: float | None = None
     ended: float | None = None
     reply: AIMessage | None = None
+    usage: Usage = field(default_factory=Usage)
     error: BaseException | None = None
     cancelled: bool = False
     """Whether it was given up because the caller left the stream."""

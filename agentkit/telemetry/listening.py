@@ -167,7 +167,8 @@ class Record:
         call = ModelCall(
             model=model_of(metadata, parameters),
             provider=provider_of(metadata),
-            parameters={**parameters, **{key: value for key, value in metadata.items() if key.startswith("ls_")}},
+            parameters=parameters,
+            defaults=metadata,
             messages=messages,
             step=step,
             attempt=attempt,
@@ -211,10 +212,10 @@ class Record:
         """A reply is there, or the request failed."""
         if (call := self._open.pop(request, None)) is None:
             return
-        call.ended, call.reply, call.error = perf_counter(), reply, error
+        call.ended, call.reply, call.error, call.usage = perf_counter(), reply, error, usage_of(reply)
         call.cancelled = isinstance(error, asyncio.CancelledError | GeneratorExit) and self.facts.run.left
         with self._lock:
-            self.facts.usage += usage_of(reply)
+            self.facts.usage += call.usage
             if call.model:
                 self.facts.models.add(call.model)
             if call.step is not None:

@@ -14,7 +14,7 @@ from opentelemetry.metrics import MeterProvider
 from agentkit.events import Event
 from agentkit.telemetry.attributes import run_outcome
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
-from agentkit.telemetry.reading import error_type, interrupt_kind, usage_of
+from agentkit.telemetry.reading import error_type, interrupt_kind
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.watch import Outcome
 
@@ -186,7 +186,7 @@ class Metrics:
     def model_ended(self, call: ModelCall, context: Context | None) -> None:
         """A reply is there, or its request failed."""
         told = _model(call)
-        usage = usage_of(call.reply)
+        usage = call.usage
         failed = error_type(call.error) if call.error is not None and not call.cancelled else None
         for name in ("operation", "inference"):
             duration = {**told, GenAI.ERROR_TYPE: failed}

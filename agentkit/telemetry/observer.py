@@ -21,6 +21,7 @@ class Observer(Middleware):
     """
 
     channel: ClassVar[Channel]
+    only_listens = True
 
     def __init__(self) -> None:
         """Let LangChain know who listens."""
@@ -88,7 +89,7 @@ class Observer(Middleware):
         """The run at hand; under LangChain's own factory, where none is heard, one that holds this call alone."""
         if (record := self.channel.record()) is not None:
             return record
-        if (reporter := self.reporter()) is None:
+        if not self.is_watching or (reporter := self.reporter()) is None:
             return None
         return Record(self.channel, reporter, new_facts(Run(None, {}), None, None), whole=False)
 

@@ -58,6 +58,7 @@ class SpanReporter(Reporter):
         self._settings = settings
         self._tracer = tracer
         self._metrics = metrics
+        self._captures = settings.captures()
         self._span: Span | None = None
         self._context: otel.Context | None = None
         self._events = 0
@@ -82,7 +83,8 @@ class SpanReporter(Reporter):
         if not span.get_span_context().is_valid:
             self._tracer = self._span = None
             return None
-        leave(facts, span)
+        if facts.run.stored:
+            leave(facts, span)
         if facts.resumed and span.is_recording():
             span.add_event("agentkit.resume", _resumed(facts))
         self._context = set_span_in_context(span, base)
@@ -119,7 +121,7 @@ class SpanReporter(Reporter):
         recorded.span = span = self._tracer.start_span(
             told.model_name(call), parent, SpanKind.CLIENT, told.model_start(call, facts)
         )
-        if span.is_recording() and self._settings.captures():
+        if span.is_recording() and self._captures:
             self._write(span, "system", GenAI.SYSTEM, content.system(call.messages))
             self._write(span, "input", GenAI.INPUT_MESSAGES, content.input_messages(call.messages))
             self._write(span, "input", GenAI.TOOL_DEFINITIONS, content.definitions(call.parameters))
@@ -144,7 +146,7 @@ class SpanReporter(Reporter):
                 if recorded.nested is not None:
                     span.set_attributes(recorded.nested.attributes())
                 span.set_attributes(told.model_end(call))
-                if call.reply is not None and self._settings.captures():
+                if call.reply is not None and self._captures:
                     self._write(span, "output", GenAI.OUTPUT_MESSAGES, content.output_messages(call.reply))
                 if call.error is not None and not call.cancelled:
                     self._fail(span, call.error)
@@ -159,7 +161,7 @@ class SpanReporter(Reporter):
         if self._tracer is None:
             return None
         span = self._tracer.start_span(told.tool_name(call), None, SpanKind.INTERNAL, told.tool_start(call, facts))
-        if span.is_recording() and self._settings.captures():
+        if span.is_recording() and self._captures:
             self._write(span, "tool_args", GenAI.TOOL_ARGUMENTS, call.arguments, tool=call.name)
         context = set_span_in_context(span)
         call.recorded = _Recorded(span, context)
@@ -172,7 +174,7 @@ class SpanReporter(Reporter):
             span = recorded.span
             if span.is_recording():
                 span.set_attributes(told.tool_end(call))
-                if call.result is not None and self._settings.captures():
+                if call.result is not None and self._captures:
                     self._write(span, "tool_result", GenAI.TOOL_RESULT, call.result.content, tool=call.name)
                 if call.outcome == "error":
                     self._fail(span, call.error)
