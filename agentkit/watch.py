@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackManager, CallbackManager
 from langchain_core.runnables import RunnableConfig
@@ -60,6 +60,9 @@ class Run:
 
     stored: bool = False
     """Whether the run is kept in a thread of the graph's own checkpointer."""
+
+    id: str = field(default_factory=lambda: uuid4().hex)
+    """Names the run in traces and logs. Whoever knows that it goes on from a pause gives it the paused one's."""
 
     left: bool = False
     """Whether the caller left the stream before its end."""

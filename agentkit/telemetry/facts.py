@@ -115,8 +115,6 @@ class RunFacts:
     """One part of a run: from its start or resumption to its end or next pause."""
 
     run: Run
-    id: str
-    """Stays the same over pauses."""
     segment: int = 1
     """Which part of the run, from 1."""
     parent: str | None = None
@@ -134,6 +132,11 @@ class RunFacts:
     finish_reasons: tuple[str, ...] = ()
     degraded: str | None = None
     """Why the answer is not what it should be, as a code."""
+
+    @property
+    def id(self) -> str:
+        """Names the run; the same over pauses."""
+        return self.run.id
 
     @property
     def agent(self) -> str | None:

@@ -15,7 +15,7 @@ from threading import Lock
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
@@ -43,6 +43,8 @@ from agentkit.watch import Outcome, Run
 __all__ = ["Channel", "ModelScope", "Record", "Reporter", "RunScope", "ToolScope", "new_facts"]
 
 _MODEL_NODE: Final = "model"
+_RUN_ID: Final = "agentkit.run_id"  # in what is stored with a checkpoint
+_SEGMENT: Final = "agentkit.run_segment"
 
 
 class Reporter:
@@ -252,12 +254,14 @@ class Record:
 def new_facts(run: Run, saved: Any, parent: Record | None) -> RunFacts:
     """What is known at the start of a run, or at its resumption."""
     stored = (saved.metadata if saved is not None else None) or {}
-    known = stored.get("agentkit.run_id")
-    segment = stored.get("agentkit.run_segment")
+    known, before = stored.get(_RUN_ID), stored.get(_SEGMENT)
+    run.id = known if isinstance(known, str) else run.id
+    segment = before + 1 if isinstance(before, int) else 1
+    if run.stored:
+        run.config.setdefault("metadata", {}).update({_RUN_ID: run.id, _SEGMENT: segment})
     return RunFacts(
         run=run,
-        id=known if isinstance(known, str) else uuid4().hex,
-        segment=segment + 1 if isinstance(segment, int) else 1,
+        segment=segment,
         parent=parent.facts.id if parent is not None else None,
         saved=saved,
         resumed=saved is not None,

@@ -18,11 +18,9 @@ _W3C: Final = TraceContextTextMapPropagator()
 
 
 def leave(facts: RunFacts, span: Span) -> None:
-    """Put the span's address, and the run's, into what is stored with the run's checkpoints."""
+    """Put the span's address into what is stored with the run's checkpoints."""
     metadata: MutableMapping[str, Any] = facts.run.config.setdefault("metadata", {})
     _W3C.inject(metadata, set_span_in_context(span, otel.Context()))
-    metadata["agentkit.run_id"] = facts.id
-    metadata["agentkit.run_segment"] = facts.segment
 
 
 def predecessor(facts: RunFacts) -> SpanContext | None:
