@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from agentkit import create_agent
 from agentkit.middleware import Tracing
 from agentkit.telemetry import Telemetry
+from agentkit.testing import ENTRY_POINTS, EntryPoint
 from agentkit.testing.semconv import SpanChecker, metric_findings
 
 
@@ -79,3 +80,9 @@ def recorder() -> Iterator[Recorder]:
     """Somewhere to record to; the current span is none before and after."""
     yield Recorder()
     assert not trace.get_current_span().get_span_context().is_valid
+
+
+@pytest.fixture(params=ENTRY_POINTS)
+def entry(request: pytest.FixtureRequest) -> EntryPoint:
+    """Each of the four ways into an agent."""
+    return request.param  # type: ignore[no-any-return]
