@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,8 @@ from pydantic import BaseModel
 
 from agentkit import Middleware, Placement, create_agent, errors, thread
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
-from agentkit.middleware import Approval, ApprovalRule, Gates, StepBudget
+from agentkit.middleware import Approval, ApprovalRule, Gates, RunLog, StepBudget
+from agentkit.telemetry.records import read
 from agentkit.testing import ScriptedModel, ai, tool_call
 from agentkit.tools import tool as contracted
 
@@ -226,6 +229,16 @@ def not_entitled() -> None:
     decided({"type": "approve", "tool_call_id": "c1", "by": "dan"}, ApprovalRule(among=["ann"]))
 
 
+def missing_dependency() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "structlog", None)
+        RunLog()
+
+
+def unreadable_trace() -> None:
+    read(Path("pyproject.toml"))
+
+
 # The mistake, its class, the nearest standard class, and words that the message must hold: where, and how to mend it.
 MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
@@ -258,6 +271,8 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (invalid_edit, "InvalidEdit", ValueError, ["'c1'", "`look`", "x:", "integer"]),
     (not_entitled, "NotEntitled", ValueError, ["'c1'", "'dan' may not decide", "ann may"]),
     (unreadable_reply, "UnreadableReply", ValueError, ["3 times", "could not be read", "schemas"]),
+    (missing_dependency, "MissingDependency", ImportError, ["RunLog", "structlog", "pip install 'agentkit[otel]'"]),
+    (unreadable_trace, "UnreadableTrace", ValueError, ["pyproject.toml", "line 1 is no span", "FileExporter"]),
     (tripped_gate, "GateTripped", RuntimeError, ["Gates.after_model", "step_budget", "`on_trip`"]),
 ]
 
