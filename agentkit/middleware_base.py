@@ -72,8 +72,10 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
     only_listens: bool = False
     """Whether its wraps change nothing, so that they are no steps worth a LangSmith run of their own."""
 
-    is_watching: bool = True
-    """Whether `around_run` wants to see the next run. Asked before each: one that has nothing to do costs nothing."""
+    @property
+    def is_watching(self) -> bool:
+        """Whether `around_run` wants to see the next run. Asked before each: one with nothing to do costs nothing."""
+        return True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Turn each wrap of the class that is a generator function into its sync and async form."""

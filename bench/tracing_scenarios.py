@@ -125,7 +125,7 @@ def abandoned(create: Create) -> None:
     """A consumer that leaves while the reply is still streamed."""
 
     async def run() -> None:
-        agent = create(Stalling(done(), metadata={"ls_model_name": "fake-1"}), [slow_a], name="root")
+        agent = create(Stalling(steps=[done()], metadata={"ls_model_name": "fake-1"}), [slow_a], name="root")
         async with aclosing(agent.astream(_SAID, stream_mode="messages")) as chunks:
             async for _ in chunks:
                 break

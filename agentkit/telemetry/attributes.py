@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from opentelemetry.util.types import AttributeValue
 
@@ -146,9 +146,10 @@ def model_start(call: ModelCall, facts: RunFacts) -> Attributes:
     for source in (call.defaults, call.parameters):
         for name in source.keys() & _PARAMETERS.keys():
             key, types = _PARAMETERS[name]
-            value: Any = source[name]
-            if isinstance(value, types) and not isinstance(value, bool):
-                given[key] = float(value) if key in _DOUBLES else value
+            value = source[name]
+            if not isinstance(value, types) or isinstance(value, bool):
+                continue
+            given[key] = float(cast(float, value)) if key in _DOUBLES else value
     stop = call.parameters.get("stop") or call.defaults.get("ls_stop")
     if stop:
         given[GenAI.STOP] = [stop] if isinstance(stop, str) else [str(each) for each in stop]

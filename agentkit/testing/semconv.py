@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from opentelemetry import context as otel
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
 from agentkit.telemetry.metrics import INSTRUMENTS
 from agentkit.telemetry.semconv import FORWARD, GenAI
@@ -117,6 +117,11 @@ _MESSAGE_PARTS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
+def _at(span: Any) -> SpanContext:
+    found: SpanContext = span.get_span_context()
+    return found
+
+
 def registered() -> frozenset[str]:
     """The names of the conventions: those of the installed constants package, and those known to come."""
     from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
@@ -139,7 +144,7 @@ class SpanChecker(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: otel.Context | None = None) -> None:
         """Remember what a sampler could have seen."""
-        self.started[span.get_span_context().span_id] = frozenset(span.attributes or ())
+        self.started[_at(span).span_id] = frozenset(span.attributes or ())
 
     def on_end(self, span: ReadableSpan) -> None:
         """Keep the span."""
@@ -172,7 +177,7 @@ class SpanChecker(SpanProcessor):
         if span.kind != rule.kind:
             yield f"is {span.kind.name}, should be {rule.kind.name}"
         yield from (f"lacks {name}" for name in sorted(rule.required - told.keys()))
-        at_start = self.started.get(span.get_span_context().span_id, frozenset())
+        at_start = self.started.get(_at(span).span_id, frozenset())
         yield from (f"sets {name} after the start" for name in sorted(rule.at_start & told.keys() - at_start))
         yield from _types(told)
         yield from _status(span, told)
@@ -190,14 +195,14 @@ class SpanChecker(SpanProcessor):
 
     def _of_tree(self) -> Iterator[str]:
         """Every parent is there, and no call has two spans in one trace."""
-        ids = {span.get_span_context().span_id for span in self.spans}
+        ids = {_at(span).span_id for span in self.spans}
         calls: set[tuple[Any, ...]] = set()
         for span in self.spans:
             if span.parent is not None and not span.parent.is_remote and span.parent.span_id not in ids:
                 yield f"{span.name}: its parent was never exported"
             told = span.attributes or {}
             if told.get(GenAI.OPERATION) == "execute_tool":
-                where = span.parent.span_id if span.parent else span.get_span_context().trace_id
+                where = span.parent.span_id if span.parent else _at(span).trace_id
                 call = (where, told.get(GenAI.TOOL_NAME), told.get(GenAI.TOOL_CALL_ID))
                 if call in calls and told.get(GenAI.TOOL_CALL_ID) is not None:
                     yield f"{span.name}: the call {call[-1]!r} has two spans"

@@ -45,13 +45,14 @@ class Desk:
         return sorted(found, key=lambda span: span.start_time)
 
     def parent_of(self, span: Any) -> str | None:
-        by_id = {one.get_span_context().span_id: one for one in self.checker.spans}
+        spans: list[Any] = self.checker.spans
+        by_id = {one.get_span_context().span_id: one for one in spans}
         return by_id[span.parent.span_id].name if span.parent else None
 
     def count(self, name: str) -> float:
-        data = self.reader.get_metrics_data()
+        data: Any = self.reader.get_metrics_data()
         found = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics] if data else []
-        return sum(point.value for metric in found if metric.name == name for point in metric.data.data_points)
+        return sum(float(point.value) for metric in found if metric.name == name for point in metric.data.data_points)
 
 
 @pytest.fixture
@@ -155,7 +156,11 @@ def test_ddjs_8936(desk: Desk, call: EntryPoint, heeds: bool) -> None:
             return self._generate(args[0], **kwargs)
 
     tracing = desk.tracing() if heeds else desk.tracing(model_spans=False)
-    run(create_agent(Instrumented(ai("done", usage=(10, 5)), stream=False), middleware=[tracing]), "hi", entry=call)
+    run(
+        create_agent(Instrumented(steps=[ai("done", usage=(10, 5))], disable_streaming=True), middleware=[tracing]),
+        "hi",
+        entry=call,
+    )
     (counted,) = [span for span in desk.named("chat") if "gen_ai.usage.input_tokens" in span.attributes]
     assert counted.attributes["gen_ai.usage.input_tokens"] == 10
     assert desk.parent_of(counted) == "invoke_agent"
@@ -165,9 +170,9 @@ def test_ddjs_8936(desk: Desk, call: EntryPoint, heeds: bool) -> None:
 @pytest.mark.parametrize("entry", ["stream", "astream"])
 def test_oi_637(desk: Desk, entry: EntryPoint) -> None:
     """Tokens of a streamed reply come from its last chunk; else there are none, and that is counted."""
-    chunks = [AIMessageChunk("one "), AIMessageChunk("two")]
+    chunks = [AIMessageChunk(content="one "), AIMessageChunk(content="two")]
     told = ai("", usage=(10, 5)).usage_metadata
-    model = ScriptedModel([*chunks, AIMessageChunk("", usage_metadata=told)], chunks)
+    model = ScriptedModel([*chunks, AIMessageChunk(content="", usage_metadata=told)], chunks)
     agent = create_agent(model, middleware=[desk.tracing()])
     run(agent, "hi", entry=entry)
     run(agent, "hi", entry=entry)

@@ -11,6 +11,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.trace import SpanContext
 
 from agentkit import create_agent
 from agentkit.middleware import Tracing
@@ -57,12 +58,12 @@ class Recorder:
     def _under(self, parent: int | None, depth: int) -> Iterator[str]:
         mine = [span for span in self.spans if (span.parent.span_id if span.parent else None) == parent]
         for span in mine:
-            told = span.attributes or {}
+            told: Any = span.attributes or {}
             outcome = told.get("agentkit.outcome", "")
             mark = f" {outcome}" if outcome not in ("", "success") else ""
             error = f" {told['error.type']}" if "error.type" in told else ""
             yield f"{'  ' * depth}{span.name}{mark}{error}"
-            yield from self._under(span.get_span_context().span_id, depth + 1)
+            yield from self._under(_at(span).span_id, depth + 1)
 
     def points(self, name: str) -> list[Any]:
         """The points of one metric, over everything recorded so far."""
@@ -73,6 +74,11 @@ class Recorder:
     def findings(self) -> list[str]:
         """What breaks the conventions."""
         return self.checker.findings() + metric_findings(self.reader.get_metrics_data())
+
+
+def _at(span: Any) -> SpanContext:
+    found: SpanContext = span.get_span_context()
+    return found
 
 
 @pytest.fixture

@@ -127,7 +127,8 @@ def test_what_middleware_reports_is_in_the_same_log_once(log: pytest.LogCaptureF
 def test_a_stream_that_is_left(log: pytest.LogCaptureFixture) -> None:
     agent = create_agent(ScriptedModel(ai("", tool_call("look")), "done"), [look], middleware=[RunLog()])
     before = structlog.contextvars.get_contextvars()
-    with closing(agent.stream({"messages": "hi"}, stream_mode="updates")) as chunks:
+    stream: Any = agent.stream({"messages": "hi"}, stream_mode="updates")
+    with closing(stream) as chunks:
         next(chunks)
         assert structlog.contextvars.get_contextvars() == before
     assert fields(log, "agent.run.cancelled")[0]["reason"] == "stream_left"
