@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean
+.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-turn bench-checkpoints
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -40,9 +40,9 @@ $(BIN)/.with-%: $(BIN)/.made pyproject.toml
 demo: $(BIN)/.with-demo  ## run the order assistant offline, on its own database (ARGS=--help lists its options)
 	@$(BIN)/python -m examples.order_assistant $(ARGS)
 
-test: check  ## lint, types, import layers and all tests with coverage
+test: check  ## lint, types, import layers and all tests
 	$(SAY) 'pytest'
-	@$(BIN)/python -m pytest -q -n $(JOBS) --cov --cov-report=term $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
 
 # ---- what a contributor runs ---------------------------------------------------------------------------------------
 
@@ -60,11 +60,17 @@ format: $(BIN)/.with-dev  ## sort imports and format the code
 	@$(BIN)/ruff check --fix-only --select I .
 	@$(BIN)/ruff format .
 
+coverage: $(BIN)/.with-dev  ## all tests with branch coverage, which takes twice the time; below the floor it fails
+	@$(BIN)/python -m pytest -q -n $(JOBS) --cov --cov-report=term $(ARGS)
+
 quick: $(BIN)/.with-dev  ## tests alone, without coverage: make quick ARGS="tests/core -k jump"
 	@$(BIN)/python -m pytest -q $(ARGS)
 
 bench: $(BIN)/.with-dev  ## measure agentkit's own time per build, turn and hook
 	@$(BIN)/python -m tests.bench.bench_loop $(ARGS)
+
+bench-turn: $(BIN)/.with-bench  ## what a turn costs beside LangChain's factory and a bare loop (takes minutes)
+	@$(BIN)/python -m bench.turns $(ARGS)
 
 bench-gates: $(BIN)/.with-bench  ## walk recorded conversations through the gates (../shared, or ARGS=FILE)
 	@AGENTKIT_SHARED=$(SHARED) $(BIN)/python -m bench.gates $(ARGS)
@@ -79,6 +85,9 @@ bench-tracing: $(BIN)/.with-dev  ## what recording runs costs and shows, beside 
 	  'opentelemetry-instrumentation-genai-langchain==1.3b0'
 	@$(VENV)-otel/bin/python -m bench.tracing_peer
 	@$(VENV)-otel/bin/python -m bench.tracing --peer $(ARGS)
+
+bench-checkpoints: $(BIN)/.with-dev  ## bytes and milliseconds per turn of long threads, on SQLite and PostgreSQL (minutes)
+	@$(BIN)/python -m bench.checkpoints $(ARGS)
 
 docs serve: export NO_MKDOCS_2_WARNING = 1  # an advertisement, not a warning
 

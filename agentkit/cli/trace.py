@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from agentkit.cli.screen import Mistake
+
 __all__ = ["trace"]
 
 
@@ -23,8 +25,7 @@ def trace(
     try:
         spans = read(file)
     except UnreadableTrace as error:
-        typer.echo(f"agentkit trace: {error}", err=True)
-        raise typer.Exit(2) from None
+        raise Mistake(str(error)) from None
     if text:
         from agentkit.telemetry.tree import tree
 
@@ -35,6 +36,5 @@ def trace(
     try:
         target.write_text(page(spans, file.name), encoding="utf-8")
     except OSError as error:
-        typer.echo(f"agentkit trace: {target} cannot be written: {error.strerror}", err=True)
-        raise typer.Exit(2) from None
+        raise Mistake(f"{target} cannot be written: {error.strerror}") from None
     typer.echo(target)

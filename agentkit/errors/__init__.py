@@ -25,12 +25,30 @@ AgentkitError
 │   ├── WrongCall
 │   ├── InvalidEdit
 │   └── NotEntitled
+├── LedgerError (RuntimeError)              the record of effects
+│   ├── LedgerUnavailable
+│   ├── EffectSuperseded
+│   └── NotJournaled
+├── UnrecordableResult (TypeError)
+├── UnknownEffect (LookupError)
+├── InvalidSettlement (ValueError)
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
 ├── NestedPause (RuntimeError)
 ├── MissingDependency (ImportError)         an extra that is not installed
-└── UnreadableTrace (ValueError)
+├── UnreadableTrace (ValueError)
+├── InvalidStoreUrl (ValueError)
+├── MissingDriver (ImportError)
+├── StoreUnreachable (ConnectionError)      between an agent and where its threads are kept
+├── StoreReadOnly (PermissionError)
+├── StoreFull (OSError)
+├── UnstorableValue (TypeError)
+├── UnreadableValue (ValueError)
+├── ThreadExists (ValueError)
+├── UnknownCheckpoint (LookupError)
+├── ThreadBusy (RuntimeError)
+└── LeaseLost (RuntimeError)
 ```
 """
 
@@ -54,6 +72,15 @@ from agentkit.errors.decisions import (
     UnknownDecision,
     WrongCall,
 )
+from agentkit.errors.effects import (
+    EffectSuperseded,
+    InvalidSettlement,
+    LedgerError,
+    LedgerUnavailable,
+    NotJournaled,
+    UnknownEffect,
+    UnrecordableResult,
+)
 from agentkit.errors.observing import MissingDependency, UnreadableTrace
 from agentkit.errors.running import (
     ForgottenPause,
@@ -70,6 +97,19 @@ from agentkit.errors.running import (
     UnreadableReply,
     UnusedDecision,
 )
+from agentkit.errors.storing import (
+    InvalidStoreUrl,
+    LeaseLost,
+    MissingDriver,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+    ThreadBusy,
+    ThreadExists,
+    UnknownCheckpoint,
+    UnreadableValue,
+    UnstorableValue,
+)
 
 __all__ = [
     "AgentkitError",
@@ -77,6 +117,7 @@ __all__ = [
     "ConfigurationWarning",
     "DuplicateMiddleware",
     "DuplicateTool",
+    "EffectSuperseded",
     "ForgottenPause",
     "GateTripped",
     "HookError",
@@ -86,21 +127,38 @@ __all__ = [
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
+    "InvalidSettlement",
+    "InvalidStoreUrl",
+    "LeaseLost",
+    "LedgerError",
+    "LedgerUnavailable",
     "MissingCheckpointer",
     "MissingDependency",
+    "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
     "NotEntitled",
+    "NotJournaled",
     "PlacementConflict",
     "ReservedField",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreUnreachable",
+    "ThreadBusy",
+    "ThreadExists",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownCheckpoint",
     "UnknownDecision",
+    "UnknownEffect",
     "UnknownStateField",
     "UnreadableReply",
     "UnreadableTrace",
+    "UnreadableValue",
+    "UnrecordableResult",
+    "UnstorableValue",
     "UnusedDecision",
     "WrongCall",
 ]

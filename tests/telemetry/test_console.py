@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from langchain_core.tools import tool
 from opentelemetry.sdk.trace import TracerProvider
 from typer.testing import CliRunner
 
 from agentkit import as_tool, create_agent
-from agentkit.cli.trace import trace
+from agentkit.cli.app import app
 from agentkit.errors import UnreadableTrace
 from agentkit.middleware import Gates, StepBudget, Tracing
 from agentkit.telemetry import Telemetry, console
@@ -149,9 +148,7 @@ def test_a_file_that_is_no_run_is_refused(tmp_path: Path, content: Any, why: str
 
 
 def command(*arguments: str) -> Any:
-    app = typer.Typer()
-    app.command()(trace)
-    return CliRunner().invoke(app, list(arguments))
+    return CliRunner().invoke(app, ["trace", *arguments])
 
 
 def test_the_command_writes_the_page_beside_the_file(file: Path) -> None:
