@@ -161,7 +161,7 @@ def is_placeholder(provider: object) -> bool:
 
     Without one nothing need be measured. The tracer's counterpart is public.
     """
-    return type(provider).__module__.startswith("opentelemetry.metrics.")
+    return type(provider).__module__.startswith("opentelemetry.metrics")
 
 
 def inference_data() -> tuple[str, Any] | None:

@@ -187,13 +187,16 @@ def limit(create: Create) -> None:
 def cancelled(create: Create) -> None:
     """A task that is cancelled while the model works."""
 
-    async def slowly(request: Any) -> Any:
-        await asyncio.sleep(30)
-
     async def run() -> None:
+        asked = asyncio.Event()
+
+        async def slowly(request: Any) -> Any:
+            asked.set()
+            await asyncio.sleep(30)
+
         agent = create(script(calls("slow_a"), slowly), [slow_a], name="root")
         task = asyncio.ensure_future(agent.ainvoke(_SAID))
-        await asyncio.sleep(0.1)
+        await asked.wait()
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
