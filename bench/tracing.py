@@ -4,6 +4,7 @@ One run: three requests to a scripted model that answers at once, and three tool
 framework. The variants of one framework take turns run by run in one process, so that whatever else the machine does
 falls on all of them alike; told is the tenth percentile of each, and the median of what a run costs more than the run
 without tracing beside it. `--peer` adds the official instrumentation of LangChain, under LangChain's own factory.
+Function calls are told as well: they are the same on a busy machine.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import gc
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -126,13 +128,35 @@ def measured(variants: Variants, runs: int) -> dict[str, list[float]]:
     return found
 
 
-def report(title: str, found: Mapping[str, list[float]]) -> None:
-    """Print a table."""
-    print(f"{title:<34}{'p10':>9}{'added':>9}{'added %':>9}")
+def counted(run: Callable[[], object], runs: int = 5) -> float:
+    """Function calls of one run, in all its threads: what no other program on the machine can disturb."""
+    total = 0
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        nonlocal total
+        total += event in ("call", "c_call")
+
+    getattr(run, "before", lambda: None)()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    for _ in range(runs):
+        run()
+    sys.setprofile(None)
+    threading.setprofile(None)
+    return total / runs
+
+
+def report(title: str, variants: Variants, runs: int) -> None:
+    """Measure and print a table."""
+    found = measured(variants, runs)
+    calls = {name: counted(run) for name, run in variants.items()}
+    print(f"{title:<34}{'p10':>9}{'added':>9}{'added %':>9}{'calls':>9}{'added %':>9}")
     base = statistics.median(found[PLAIN])
     for name, times in found.items():
         added = statistics.median(one - plain for one, plain in zip(times, found[PLAIN], strict=True))
-        print(f"{name:<34}{statistics.quantiles(times, n=10)[0]:>9.3f}{added:>9.3f}{added / base * 100:>9.1f}")
+        more = (calls[name] / calls[PLAIN] - 1) * 100
+        low = statistics.quantiles(times, n=10)[0]
+        print(f"{name:<34}{low:>9.3f}{added:>9.3f}{added / base * 100:>9.1f}{calls[name]:>9.0f}{more:>9.1f}")
     print(flush=True)
 
 
@@ -144,10 +168,10 @@ def main() -> None:
     parser.add_argument("--only", choices=["ours", "no provider", "recording"], help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.only == "ours":
-        report("agentkit, CPU ms per run", measured(ours(), given.runs))
+        report("agentkit, CPU ms per run", ours(), given.runs)
     elif given.only:
         variants = theirs(recording=given.only == "recording")
-        report("LangChain, CPU ms per run", measured(variants, given.runs))
+        report("LangChain, CPU ms per run", variants, given.runs)
     else:  # a process each, since the official instrumentation patches LangChain
         for part in ("ours", *(("no provider", "recording") if given.peer else ())):
             subprocess.run(

@@ -39,11 +39,17 @@ class Tracing(Observer):
     def __init__(self, telemetry: Telemetry | None = None) -> None:
         super().__init__()
         self.telemetry = telemetry or Telemetry()
+        self._silent: bool | None = None
 
     @property
     def is_watching(self) -> bool:
         """Whether the application has set up anything to record to."""
-        return not is_silent(self.telemetry)
+        self._silent = is_silent(self.telemetry)
+        return not self._silent
+
+    def is_silent(self) -> bool:
+        """What was found before the run; where no run is seen, as under LangChain's factory, what is so now."""
+        return is_silent(self.telemetry) if self._silent is None else self._silent
 
     def reporter(self) -> Reporter | None:
         """Who records one run; None while the application has set up nothing to record to."""

@@ -32,6 +32,10 @@ class Observer(Middleware):
         """Who is told of one run; None if nobody would take note, and nothing is to be gathered."""
         raise NotImplementedError
 
+    def is_silent(self) -> bool:
+        """Whether nobody takes note of a call."""
+        return not self.is_watching
+
     # ---- the run
 
     @property
@@ -89,7 +93,7 @@ class Observer(Middleware):
         """The run at hand; under LangChain's own factory, where none is heard, one that holds this call alone."""
         if (record := self.channel.record()) is not None:
             return record
-        if not self.is_watching or (reporter := self.reporter()) is None:
+        if self.is_silent() or (reporter := self.reporter()) is None:
             return None
         return Record(self.channel, reporter, new_facts(Run(None, {}), None, None), whole=False)
 
