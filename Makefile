@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after docs serve test-lowest peer probes clean bench-turn bench-checkpoints
+.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-turn bench-checkpoints
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -78,6 +78,14 @@ bench-gates: $(BIN)/.with-bench  ## walk recorded conversations through the gate
 bench-before-after: $(BIN)/.with-bench  ## a classic AgentExecutor and agentkit on one work list (takes minutes)
 	@$(BIN)/python -m bench.before_after $(ARGS)
 
+bench-tracing: $(BIN)/.with-dev  ## what recording runs costs and shows, beside OpenTelemetry's own LangChain instrumentation
+	@test -e $(VENV)-otel/bin/python || $(PYTHON) -m venv $(VENV)-otel
+	$(SAY) 'installing the other instrumentation into $(VENV)-otel'
+	@$(VENV)-otel/bin/python -m pip --disable-pip-version-check install -qq -e '.[otel,sqlite]' \
+	  'opentelemetry-instrumentation-genai-langchain==1.3b0'
+	@$(VENV)-otel/bin/python -m bench.tracing_peer
+	@$(VENV)-otel/bin/python -m bench.tracing --peer $(ARGS)
+
 bench-checkpoints: $(BIN)/.with-dev  ## bytes and milliseconds per turn of long threads, on SQLite and PostgreSQL (minutes)
 	@$(BIN)/python -m bench.checkpoints $(ARGS)
 
@@ -110,4 +118,4 @@ probes: $(BIN)/.with-dev  ## what users of agent frameworks reported, asked of a
 	else echo 'probes: $(SHARED)/probes is not here; set SHARED=folder'; fi
 
 clean:  ## remove environments, builds and caches
-	@rm -rf $(VENV) $(VENV)-lowest .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis
+	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-otel .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis

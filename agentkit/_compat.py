@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from functools import cache
+from importlib import import_module
 from traceback import walk_tb
 from typing import Any, Final
 
@@ -38,8 +40,10 @@ __all__ = [
     "SubagentTransformer",
     "has_saver",
     "has_unaddressed_answer",
+    "inference_data",
     "is_empty_stream",
     "is_hidden_channel",
+    "is_placeholder",
     "is_resumed",
     "is_task",
     "node_trace_policy",
@@ -150,6 +154,32 @@ def node_trace_policy(policy: TracePolicy | None) -> TracePolicy:
 def trace_processor(policy: TracePolicy | None, field: str) -> Any:
     """A middleware's trace processor, falling back to the process-wide one at trace time."""
     return _resolved_transform(policy, field)  # type: ignore[arg-type]  # one of two literals
+
+
+def is_placeholder(provider: object) -> bool:
+    """Whether a meter provider is the API's own, from before the application has set one; its class has no public name.
+
+    Without one nothing need be measured. The tracer's counterpart is public.
+    """
+    return type(provider).__module__.startswith("opentelemetry.metrics")
+
+
+def inference_data() -> tuple[str, Any] | None:
+    """The context key under which the official instrumentations look for a model span around theirs, and what to put.
+
+    They hand over to it what they would have recorded. None where their common package is not installed.
+    """
+    found = _inference_data()
+    return None if found is None else (found[0], found[1]())
+
+
+@cache
+def _inference_data() -> tuple[str, Callable[[], Any]] | None:
+    try:
+        module = import_module("opentelemetry.util.genai._inference_invocation")
+        return module.CLIENT_INFERENCE_CONTEXT_KEY, module.InferenceData
+    except (ImportError, AttributeError):
+        return None
 
 
 def waiting_nodes(checkpoint: Checkpoint) -> list[str]:

@@ -183,7 +183,9 @@ def _layers(hooks: Table, kind: str) -> tuple[list[Layer], list[Layer]]:
 
 def _layer(hook: Hook, form: Callable[..., Any] | None, prefix: str) -> Layer:
     assert form is not None
-    traced = Traced(form, f"{hook.name}.{prefix}{hook.phase}", hook.middleware.trace_policy)
+    traced: Callable[..., Any] = form
+    if not getattr(hook.middleware, "only_listens", False):
+        traced = Traced(form, f"{hook.name}.{prefix}{hook.phase}", hook.middleware.trace_policy)
     return model_layer(traced, hook.name) if hook.phase == "wrap_model_call" else tool_layer(traced)
 
 

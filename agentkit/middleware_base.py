@@ -70,6 +70,14 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
     """Whether `wrap_tool_call` pauses single calls. When a new message comes instead of an answer, the results of those
     that went on are then kept; the engine would drop them. Costs one more reading of the thread per message."""
 
+    only_listens: bool = False
+    """Whether its wraps change nothing, so that they are no steps worth a LangSmith run of their own."""
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether `around_run` wants to see the next run. Asked before each: one with nothing to do costs nothing."""
+        return True
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Turn each wrap of the class that is a generator function into its sync and async form."""
         super().__init_subclass__(**kwargs)

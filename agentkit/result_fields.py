@@ -11,9 +11,10 @@ from typing import Any, Final
 from langchain_core.messages import ToolMessage
 from pydantic import BaseModel
 
+from agentkit.events import emit
+
 __all__ = ["fields_of"]
 
-_LOG = logging.getLogger("agentkit")
 _ABSENT: Final = object()
 _WHOLE: Final = "."
 
@@ -33,8 +34,10 @@ def fields_of(message: ToolMessage, writes: Mapping[str, str]) -> dict[str, Any]
     results = list(_results(message))
     found = {field: _first(results, key) for field, key in writes.items()}
     for field in [field for field, value in found.items() if value is _ABSENT]:
-        text = "the result of tool %r has no %r, so the state field %r is not written"
-        _LOG.warning(text, message.name, writes[field], field)
+        text = (
+            f"the result of tool {message.name!r} has no {writes[field]!r}, so the state field {field!r} is not written"
+        )
+        emit("tool.field_missing", text, level=logging.WARNING, tool=message.name, field=field, key=writes[field])
         del found[field]
     return found
 

@@ -9,7 +9,7 @@ import logging
 import random
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_before_delay, wait_random_exponential
 from tenacity.stop import stop_base
@@ -18,14 +18,13 @@ from tenacity.wait import wait_base
 from agentkit import clock, executions
 from agentkit.chain import Sleep
 from agentkit.errors import ConfigurationError
+from agentkit.events import emit
 from agentkit.transient import RetryOn, is_transient, matches, retry_after, status_of
 
 __all__ = ["OnFailure", "RetryPolicy", "Tries", "add_counts"]
 
 OnFailure: TypeAlias = Literal["message", "raise"] | Callable[[Exception], str]
 """What becomes of a failure that remains: a message, the exception, or a message with the text of a function."""
-
-_LOG: Final = logging.getLogger("agentkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +56,25 @@ class RetryPolicy:
             if (value := getattr(self, name)) is not None and value < 0:
                 raise ConfigurationError(f"{name}={value!r} is a number of seconds; give 0 or more.")
 
-    def tries(self, key: Hashable, what: str, *, budget: int | None = None, repeatable: bool = True) -> Tries:
+    def tries(
+        self,
+        target: Literal["model", "tool"],
+        key: Hashable,
+        what: str,
+        *,
+        budget: int | None = None,
+        repeatable: bool = True,
+    ) -> Tries:
         """The attempts at one call.
 
         Args:
+            target: Whether a model or a tool is called.
             key: What is executed, as the loop notes it: a call's id, the identity of a model.
-            what: Its name, for the log.
+            what: Its name, for what is reported.
             budget: How many retries the run has left; None: no limit.
             repeatable: Whether it may be executed again at all.
         """
-        return Tries(self, key, what, budget, repeatable)
+        return Tries(self, target, key, what, budget, repeatable)
 
     def takes(self, error: Exception) -> bool:
         """Whether an error is one of those that are retried."""
@@ -78,6 +86,7 @@ class Tries:
     """The attempts at one call, one after the other."""
 
     policy: RetryPolicy
+    target: Literal["model", "tool"]
     key: Hashable
     what: str
     budget: int | None
@@ -118,8 +127,9 @@ class Tries:
                 if wait is None:
                     if self.policy.takes(error):
                         executions.abandon(request, error)
+                        self._report(error, f"given up: {self.why}", exhausted=True)
                     raise
-                self._log(error, wait)
+                self._report_retry(error, wait)
             else:
                 executions.settle(self.key)
                 return result
@@ -159,16 +169,23 @@ class Tries:
         state.prepare_for_next_attempt()
         return wait
 
-    def _log(self, error: Exception, wait: float) -> None:
-        event = {
-            "event": "retry",
-            "subject": self.what,
-            "attempt": self.made,
-            "wait_s": round(wait, 3),
-            "error": type(error).__name__,
-            "status": status_of(error),
-        }
-        _LOG.info("%s failed with %s, next attempt in %.1f s", self.what, type(error).__name__, wait, extra=event)
+    def _report_retry(self, error: Exception, wait: float) -> None:
+        self._report(error, f"next attempt in {wait:.1f} s", delay_s=round(wait, 3), exhausted=False)
+
+    def _report(self, error: Exception, outcome: str, **fields: Any) -> None:
+        failed = type(error).__name__
+        emit(
+            f"{self.target}.retry",
+            f"{self.what} failed with {failed}, {outcome}",
+            level=logging.WARNING,
+            target=self.target,
+            subject=self.what,
+            attempt=self.made,
+            max_attempts=self.policy.attempts,
+            error_type=failed,
+            status=status_of(error),
+            **fields,
+        )
 
 
 def add_counts(old: dict[str, int] | None, new: dict[str, int] | None) -> dict[str, int]:

@@ -24,7 +24,7 @@ from agentkit.messages import as_objects
 from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, POSITION, TALLY, is_inner
 from agentkit.topology import Plan
-from agentkit.watch import AroundRun, Watch
+from agentkit.watch import AroundRun, Watch, watching
 
 __all__ = ["AgentGraph", "thread"]
 
@@ -86,15 +86,17 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         given = self._started(input)
         if (unsettled := self._unsettled(input, config)) is not None:
             settle(self, unsettled)
-        if not self.agent.around:
+        around = watching(self.agent.around)
+        if not around:
             return super().stream(given, config, **kwargs)
-        watch = Watch(self.agent.around, input, config)
+        watch = Watch(around, input, config, self)
         return watch.over(super().stream(given, watch.config, **kwargs))
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
         given = self._started(input)
-        watch = Watch(self.agent.around, input, config) if self.agent.around else None
+        around = watching(self.agent.around)
+        watch = Watch(around, input, config, self) if around else None
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)

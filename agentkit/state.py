@@ -18,6 +18,7 @@ from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from agentkit.errors import ConfigurationWarning, ReservedField
+from agentkit.events import emit
 from agentkit.messages import merge_messages
 
 __all__ = [
@@ -50,7 +51,6 @@ FAILURE: Final = "agentkit_failure"
 
 INNER: Final = (TALLY, HANDOVER, SEQUENCED, POSITION, FAILURE)
 """The loop's own bookkeeping, which nobody else is shown."""
-_LOG = logging.getLogger("agentkit")
 
 
 def _latest(old: Any, new: Any) -> Any:
@@ -89,9 +89,8 @@ class PlainField(LastValue[Any]):
                 merged = or_(merged, value)
             values = [merged]
         elif any(value != values[-1] for value in values):
-            _LOG.warning(
-                "%d parallel tool calls wrote the state field %r; the last one's value is kept", len(values), self.key
-            )
+            text = f"{len(values)} parallel tool calls wrote the state field {self.key!r}; the last one's value is kept"
+            emit("state.conflict", text, level=logging.WARNING, field=self.key, writes=len(values))
         return super().update(values[-1:])
 
 

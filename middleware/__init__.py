@@ -35,7 +35,9 @@ from agentkit.middleware.handoff import Handoff
 from agentkit.middleware.insist import Insist
 from agentkit.middleware.model_retry import Fallback, ModelRetry
 from agentkit.middleware.reuse import Reuse
+from agentkit.middleware.run_log import RunLog
 from agentkit.middleware.tool_retry import ToolRetry
+from agentkit.middleware.tracing import Tracing
 from agentkit.middleware_base import Middleware
 
 __all__ = [
@@ -58,12 +60,14 @@ __all__ = [
     "RepeatedCall",
     "Reuse",
     "Rule",
+    "RunLog",
     "SameCallFailed",
     "Standing",
     "StepBudget",
     "TokenBudget",
     "ToolCallBudget",
     "ToolRetry",
+    "Tracing",
     "decide",
     "pending_approvals",
     "standard",

@@ -31,7 +31,15 @@ from agentkit.middleware.approval_decisions import (
     pending_approvals,
 )
 from agentkit.middleware.approval_policy import ApprovalRule, Case
-from agentkit.middleware.approval_records import ApprovalRecord, by_whom, log, recorded, refusal, telling
+from agentkit.middleware.approval_records import (
+    ApprovalRecord,
+    by_whom,
+    recorded,
+    refusal,
+    report,
+    report_asked,
+    telling,
+)
 from agentkit.middleware_base import Middleware, Placement
 from agentkit.pause import ask
 from agentkit.transcript import SYNTHETIC, last_turn
@@ -147,6 +155,8 @@ class Approval(Middleware):
                 continue  # an unknown tool is judged when it is about to run
             covering = [rule.name for rule in rules if rule.covers(call["args"], request.state)]
             found[call["id"]] = {"name": call["name"], "args": call["args"], "rules": covering, "at": at}
+            if covering:
+                report_asked(call["id"], call["name"], covering)
         return found
 
     def _withdrawn(self, judged: Mapping[str, Any], state: Mapping[str, Any]) -> list[ApprovalRecord]:
@@ -200,7 +210,7 @@ class Approval(Middleware):
         return recorded(result, verdict.records)
 
     def _settled(self, request: ToolCallRequest, tools: Mapping[str, BaseTool]) -> _Verdict:
-        """Ask until the call is decided. Runs anew with each answer; nothing in it has effects but the log."""
+        """Ask until the call is decided. Runs anew with each answer; nothing in it has effects but what is reported."""
         verdict = _Verdict(request.tool_call)
         case = self._case(request, verdict.call, tools)
         consents: list[str | None] = []
@@ -210,7 +220,7 @@ class Approval(Middleware):
             decision = ask(question.payload(), question.check, question.schema(), asker=self.name)
             record = self._record(verdict.call, case, decision)
             verdict.records.append(record)
-            log(record)
+            report(record)
             if record["decision"] in ("reject", "expired", "respond"):
                 verdict.refusal = refusal(record, case)
                 return verdict

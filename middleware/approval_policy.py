@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, get_args
 
 from agentkit.errors import ConfigurationError
+from agentkit.events import emit
 from agentkit.tools import contract_of
 
 __all__ = ["ApprovalRule", "Case", "DecisionType", "Effect"]
@@ -19,7 +20,6 @@ Effect = Literal["read", "write"]
 Predicate = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 
 _EVERY_DECISION: Final[tuple[DecisionType, ...]] = get_args(DecisionType)
-_LOG = logging.getLogger("agentkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +115,9 @@ class ApprovalRule:
         try:
             return bool(self.when(args, state))
         except Exception as error:
-            _LOG.warning(
-                "the condition of the approval rule %r failed with %s; a person is asked",
-                self.name,
-                type(error).__name__,
-            )
+            failed = type(error).__name__
+            text = f"the condition of the approval rule {self.name!r} failed with {failed}; a person is asked"
+            emit("approval.condition_failed", text, level=logging.WARNING, rule=self.name, error_type=failed)
             return True
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NotRequired
+from typing import Any, Final, NotRequired
 
 from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
+from agentkit.events import emit
 from agentkit.middleware.approval_policy import Case
 from agentkit.transcript import REWRITTEN, SYNTHETIC
 
-__all__ = ["ApprovalRecord", "by_whom", "log", "recorded", "refusal", "telling"]
+__all__ = ["ApprovalRecord", "by_whom", "recorded", "refusal", "report", "report_asked", "telling"]
 
-_LOG = logging.getLogger("agentkit")
+_DECISIONS: Final = {"approve": "allow", "edit": "modify"}  # the others keep the call from running
 
 
 class ApprovalRecord(TypedDict):
@@ -100,12 +100,25 @@ def telling(result: Any, call: ToolCall, records: Sequence[ApprovalRecord]) -> A
     return result.model_copy(update={"content": content, "additional_kwargs": extra})
 
 
-def log(record: ApprovalRecord) -> None:
+def report(record: ApprovalRecord) -> None:
     """Who decided what, before it takes effect; never the arguments."""
-    shown = {key: record.get(key) for key in ("tool_call_id", "name", "decision", "by", "at", "rules")}
-    _LOG.info(
-        "approval of %s: %s",
-        record["name"],
-        record["decision"],
-        extra={"event": "approval", **{f"approval_{key}": value for key, value in shown.items()}},
+    emit(
+        "gate.decision",
+        f"approval of {record['name']}: {record['decision']}",
+        **_about(record["tool_call_id"], record["name"], record["rules"]),
+        decision=_DECISIONS.get(record["decision"], "deny"),
+        reason_code=record["decision"],
+        by=record["by"],
+        at=record["at"],
     )
+
+
+def report_asked(call_id: str, name: str, rules: Sequence[str]) -> None:
+    """That a call has to be approved; told when the model asks for it."""
+    text = f"{name} must be approved"
+    emit("gate.decision", text, **_about(call_id, name, rules), decision="require_approval", reason_code="asked")
+
+
+def _about(call_id: str | None, name: str, rules: Sequence[str]) -> dict[str, Any]:
+    call = {"tool": name, "tool_call_id": call_id, "rules": list(rules)}
+    return {"gate": "Approval", "kind": "approval", "target": "tool", **call}

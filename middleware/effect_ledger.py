@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,7 @@ from langgraph.types import Command
 
 from agentkit.contract import AGENT
 from agentkit.errors import ConfigurationError
+from agentkit.events import emit
 from agentkit.ledger import Call, Claim, Doubt, Found, Ledger, Settlement
 from agentkit.middleware.effect_doubts import (
     OnDoubt,
@@ -139,8 +141,12 @@ class EffectLedger(Middleware):
                 return other_arguments(effect, call)
             if claim.verdict == "recorded":
                 yield Blocking(partial(self.ledger.serve, call))
+                text = f"{call.tool} is answered with its recorded result"
+                emit("ledger.served", text, tool=call.tool, tool_call_id=call.call_id)
                 return recorded(effect, call)
             doubt = Doubt(effect, call)
+            text = f"whether {call.tool} took effect is in doubt"
+            emit("ledger.in_doubt", text, level=logging.WARNING, tool=call.tool, tool_call_id=call.call_id)
             settled: Settlement | None = yield from self._settled(doubt)
             if settled is None or settled.outcome == "unknown":
                 return in_words(doubt)

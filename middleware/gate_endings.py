@@ -10,11 +10,11 @@ from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from agentkit import Exit
+from agentkit.events import emit
 from agentkit.transcript import SYNTHETIC, closing_results
 
 __all__ = ["closed", "closing_call", "ending", "going_on", "said", "stopped"]
 
-_LOG = logging.getLogger("agentkit")
 _INSTRUCTION: Final = (
     "A note from the agent's supervision, not from the user: this run has to end now, because {why}. No more tools "
     "can be called. Answer the user from what is known, and say what was not done."
@@ -46,9 +46,8 @@ def closing_call(
     try:
         response = yield request.override(tools=[], tool_choice=None, messages=[*request.messages, told])
     except Exception as error:
-        _LOG.warning(
-            "the closing call failed: %s", type(error).__name__, extra={"event": "gate_closing_failed"}, exc_info=True
-        )
+        failed = type(error).__name__
+        emit("gate.closing_failed", f"the closing call failed: {failed}", level=logging.WARNING, error_type=failed)
         return AIMessage(_fallback(request.messages, why))
     reply = next((m for m in reversed(response.result) if isinstance(m, AIMessage)), None)
     if response.structured_response is not None or _is_plainsaid(reply):

@@ -22,6 +22,7 @@ from typing_extensions import TypedDict
 
 from agentkit import Exit, Middleware, Run
 from agentkit.errors import ConfigurationError, GateTripped
+from agentkit.events import emit
 from agentkit.middleware import gate_counts as counting
 from agentkit.middleware.gate_counts import Counts
 from agentkit.middleware.gate_endings import closed, closing_call, ending, going_on, said, stopped
@@ -33,7 +34,6 @@ __all__ = ["GateState", "Gates"]
 Handler: TypeAlias = Callable[[Mapping[str, Any], Exit], Mapping[str, Any] | str | None]
 OnTrip: TypeAlias = Literal["stop", "wrap_up", "raise"] | Handler
 
-_LOG = logging.getLogger("agentkit")
 _STEPS: Final = "remaining_steps"
 _SHOWN: Final = " remaining_steps"  # beside the counts: what Gates wrote there, to see what others wrote since
 _NUDGE: Final = "A note from the agent's supervision, not from the user:\n{told}"
@@ -230,8 +230,17 @@ class Gates(Middleware):
         if ended is None:
             return self._written(state, counting.with_calls(counts, standing.asked), steps)
         ended = Exit(ended.reason, ended.detail, ended.source or f"{self.name}.{hook}")
-        extra = {"event": "gate_tripped", "gate": self.name, "reason": ended.reason, "source": ended.source}
-        _LOG.warning("%s: %s tripped", ended.source, ended.reason, extra=extra)
+        emit(
+            "gate.decision",
+            f"{ended.source}: {ended.reason} tripped",
+            level=logging.WARNING,
+            gate=self.name,
+            kind="budget",
+            decision="deny",
+            target="run",
+            reason_code=ended.reason,
+            source=ended.source,
+        )
         return self._tripped(state, standing, steps, ended)
 
     def _tripped(
@@ -281,12 +290,8 @@ class Gates(Middleware):
         """Say what a budget could not count."""
         for rule in self.rules:
             if missing := rule.blind(standing):
-                _LOG.warning(
-                    "%s cannot count everything: %s",
-                    self.name,
-                    missing,
-                    extra={"event": "gate_blind", "gate": self.name, "rule": type(rule).__name__},
-                )
+                text = f"{self.name} cannot count everything: {missing}"
+                emit("gate.blind", text, level=logging.WARNING, gate=self.name, rule=type(rule).__name__)
 
 
 # ---- small parts

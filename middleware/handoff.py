@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired
 
@@ -14,11 +13,11 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from agentkit import Exit, Middleware
+from agentkit.events import emit
 from agentkit.transcript import SYNTHETIC, closing_results
 
 __all__ = ["Handoff", "HandoffRecord", "HandoffState"]
 
-_LOG = logging.getLogger("agentkit")
 _MISUNDERSTOOD = "Resume with the answer as text, or with {'message': text} and, to end the run with it, 'end': True."
 
 
@@ -109,12 +108,12 @@ class Handoff(Middleware):
             error results for open calls are not part of it.
         """
         record = self._record(state, why)
-        extra = {"event": "handoff", "to": self.to, "reason": why.reason, "waits": self._wait}
+        told: dict[str, Any] = {"to": self.to, "reason_code": why.reason, "mode": "wait" if self._wait else "end"}
         if not self._wait:
-            _LOG.info("handed over to %s: %s", self.to, why.reason, extra=extra)
+            emit("agent.handoff", f"handed over to {self.to}: {why.reason}", **told)
             return self._ended(record, why, self._message)
         message, ends = self._asked(record)
-        _LOG.info("%s answered a hand-over", self.to, extra={**extra, "ends": ends})
+        emit("agent.handoff", f"{self.to} answered a hand-over", **told, ends=ends)
         if ends:
             return self._ended(record, why, message)
         said = HumanMessage(f"{self.to} says: {message}", additional_kwargs={SYNTHETIC: True})

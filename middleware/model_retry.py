@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
@@ -17,6 +18,7 @@ from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
 from agentkit import Middleware
+from agentkit.events import emit
 from agentkit.exits import Exit
 from agentkit.retry import OnFailure, RetryPolicy, Tries, add_counts
 from agentkit.transient import RetryOn, is_transient, status_of
@@ -112,13 +114,14 @@ class ModelRetry(Middleware):
         candidates = list(self._candidates(request))
         for position, candidate in enumerate(candidates, 1):
             budget = None if left is None else left - spent
-            tries = self._policy.tries(id(candidate.model), _name_of(candidate.model), budget=budget)
+            tries = self._policy.tries("model", id(candidate.model), _name_of(candidate.model), budget=budget)
             try:
                 response = yield from tries.over(candidate)
             except Exception as error:
                 spent += tries.retries
                 transient = self._policy.takes(error)
                 if position < len(candidates) and (transient or _refuses_service(error)):
+                    _report_fallback(candidate.model, candidates[position].model, error)
                     continue
                 if not transient:
                     raise
@@ -146,6 +149,9 @@ class ModelRetry(Middleware):
             error.add_note(f"{self.name} gave up: {tries.why}{asked}")
             raise error
         text = self._on_failure(error) if callable(self._on_failure) else _TEXT
+        failed = type(error).__name__
+        told = f"{self.name} ends the run with a message, since the model failed with {failed}"
+        emit("agent.degraded", told, level=logging.WARNING, reason_code="model_unavailable", error_type=failed)
         ended = Exit("failures", f"the model failed with {type(error).__name__}; {tries.why}{asked}", self.name)
         response: ModelResponse[Any] = ModelResponse(result=[AIMessage(text)])
         return ExtendedModelResponse(model_response=response, command=Command(update={"exit": ended.record()}))
@@ -176,6 +182,12 @@ def _knows(model: BaseChatModel, setting: str) -> bool:
 
 def _refuses_service(error: Exception) -> bool:
     return status_of(error) in _REFUSED or getattr(error, "code", None) == _UNPAID
+
+
+def _report_fallback(before: BaseChatModel, after: BaseChatModel, error: Exception) -> None:
+    names, failed = (_name_of(before), _name_of(after)), type(error).__name__
+    text = f"{names[0]} failed with {failed}, {names[1]} is asked"
+    emit("model.fallback", text, level=logging.WARNING, from_model=names[0], to_model=names[1], reason_code=failed)
 
 
 def _name_of(model: BaseChatModel) -> str:

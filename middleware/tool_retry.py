@@ -89,7 +89,7 @@ class ToolRetry(Middleware):
         contract = contract_of(request.tool)
         call = request.tool_call
         tries = self._policy.tries(
-            call["id"], call["name"], budget=self._left(request.state), repeatable=contract.repeatable
+            "tool", call["id"], call["name"], budget=self._left(request.state), repeatable=contract.repeatable
         )
         try:
             result = yield from tries.over(request)

@@ -8,13 +8,14 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from agentkit.cli import plan
+from agentkit.cli import plan, trace
 from agentkit.cli.screen import Code, Mistake, complain, forgiving, one_line
 
 __all__ = ["app"]
 
 COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
     "plan": plan.plan,
+    "trace": trace.trace,
 }
 GROUPS: Final[Mapping[str, typer.Typer]] = {}
 

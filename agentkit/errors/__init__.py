@@ -36,6 +36,8 @@ AgentkitError
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
 ├── NestedPause (RuntimeError)
+├── MissingDependency (ImportError)         an extra that is not installed
+├── UnreadableTrace (ValueError)
 ├── InvalidStoreUrl (ValueError)
 ├── MissingDriver (ImportError)
 ├── StoreUnreachable (ConnectionError)      between an agent and where its threads are kept
@@ -79,6 +81,7 @@ from agentkit.errors.effects import (
     UnknownEffect,
     UnrecordableResult,
 )
+from agentkit.errors.observing import MissingDependency, UnreadableTrace
 from agentkit.errors.running import (
     ForgottenPause,
     GateTripped,
@@ -130,6 +133,7 @@ __all__ = [
     "LedgerError",
     "LedgerUnavailable",
     "MissingCheckpointer",
+    "MissingDependency",
     "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
@@ -151,6 +155,7 @@ __all__ = [
     "UnknownEffect",
     "UnknownStateField",
     "UnreadableReply",
+    "UnreadableTrace",
     "UnreadableValue",
     "UnrecordableResult",
     "UnstorableValue",

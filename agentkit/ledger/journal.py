@@ -9,10 +9,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from agentkit.errors import EffectSuperseded, InvalidStoreUrl, LedgerUnavailable, MissingDriver, NotJournaled
+from agentkit.events import emit
 from agentkit.ledger.entries import Call, Claim, Effect, Found, Settlement, judge
 from agentkit.ledger.outcomes import as_result, dumps
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Journal"]
 
-_LOG: Final = logging.getLogger("agentkit")
 _open: ContextVar[tuple[tuple[Journal, Claim], ...]] = ContextVar("agentkit_open_effects", default=())
 
 
@@ -136,12 +136,9 @@ class Journal:
         return other.engine is self.engine or (bool(url.database) and other.engine.url == url)
 
     def _log(self, claim: Claim, error: LedgerUnavailable) -> None:
-        _LOG.error(
-            "the end of a call of %s could not be recorded: %s",
-            claim.call.tool,
-            error,
-            extra={"event": "effect_unrecorded", "tool": claim.call.tool, "effect_key": claim.call.key},
-        )
+        tool, failed = claim.call.tool, type(error).__name__
+        text = f"the end of a call of {tool} could not be recorded: {failed}"
+        emit("ledger.unrecorded", text, level=logging.ERROR, tool=tool, effect_key=claim.call.key, error_type=failed)
 
     def _claim(self) -> Claim:
         for ledger, claim in reversed(_open.get()):

@@ -5,6 +5,8 @@ Where one of these fails, the upgraded dependency changed something that `agentk
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -151,6 +153,36 @@ async def test_named_agents_within_tools_show_in_event_streams() -> None:
     stream: Any = await agent.astream_events({"messages": "hi"}, version="v3")
     names = [sub.name async for sub in stream.subagents]
     assert names == ["helper"]
+
+
+def test_the_apis_own_meter_provider_is_known_from_one_that_records() -> None:
+    """In a process of its own: setting the global provider cannot be undone."""
+    script = """
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from agentkit._compat import is_placeholder
+assert is_placeholder(metrics.get_meter_provider()) and is_placeholder(metrics.NoOpMeterProvider())
+metrics.set_meter_provider(MeterProvider())
+assert not is_placeholder(metrics.get_meter_provider())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_the_official_instrumentations_package_nothing_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    _compat._inference_data.cache_clear()
+    monkeypatch.setitem(sys.modules, "opentelemetry.util.genai._inference_invocation", None)
+    assert _compat.inference_data() is None
+    _compat._inference_data.cache_clear()
+
+
+def test_with_it_it_gets_its_own_data_class_under_its_own_key() -> None:
+    official = pytest.importorskip(
+        "opentelemetry.util.genai._inference_invocation", reason="opentelemetry-util-genai is not installed"
+    )
+    found = _compat.inference_data()
+    assert found is not None
+    assert (found[0], type(found[1])) == (official.CLIENT_INFERENCE_CONTEXT_KEY, official.InferenceData)
 
 
 def test_run_tool_call_is_what_tool_node_does() -> None:

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ from pydantic import BaseModel
 from agentkit import Middleware, Placement, checkpoint, create_agent, errors, thread
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
 from agentkit.ledger import Call, Ledger, Settlement
-from agentkit.middleware import Approval, ApprovalRule, EffectLedger, Gates, StepBudget
+from agentkit.middleware import Approval, ApprovalRule, EffectLedger, Gates, RunLog, StepBudget
+from agentkit.telemetry.records import read
 from agentkit.testing import ScriptedModel, ai, tool_call
 from agentkit.tools import tool as contracted
 
@@ -230,6 +232,16 @@ def not_entitled() -> None:
     decided({"type": "approve", "tool_call_id": "c1", "by": "dan"}, ApprovalRule(among=["ann"]))
 
 
+def missing_dependency() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "structlog", None)
+        RunLog()
+
+
+def unreadable_trace() -> None:
+    read(Path("pyproject.toml"))
+
+
 def recorded(body: Any, *, url: str = "memory:", **options: Any) -> Any:
     """An agent that records its writing calls, and the ledger that its tool may use."""
     with Ledger(url) as ledger:
@@ -382,6 +394,8 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (invalid_edit, "InvalidEdit", ValueError, ["'c1'", "`look`", "x:", "integer"]),
     (not_entitled, "NotEntitled", ValueError, ["'c1'", "'dan' may not decide", "ann may"]),
     (unreadable_reply, "UnreadableReply", ValueError, ["3 times", "could not be read", "schemas"]),
+    (missing_dependency, "MissingDependency", ImportError, ["RunLog", "structlog", "pip install 'agentkit[otel]'"]),
+    (unreadable_trace, "UnreadableTrace", ValueError, ["pyproject.toml", "line 1 is no span", "FileExporter"]),
     (
         ledger_unavailable,
         "LedgerUnavailable",

@@ -334,7 +334,7 @@ def test_missing_usage_is_said_and_never_taken_for_nothing(desk: Desk, caplog: p
     with caplog.at_level(logging.WARNING, "agentkit"):
         ended = run(build(model, desk, Gates(TokenBudget(90), on_trip="stop")), "hi", thread("t"))
     assert "(1 model calls reported no usage)" in ended.text
-    assert [r.event for r in caplog.records] == ["gate_blind", "gate_blind", "gate_tripped"]  # type: ignore[attr-defined]
+    assert [r.event for r in caplog.records] == ["gate.blind", "gate.blind", "gate.decision"]  # type: ignore[attr-defined]
 
 
 def test_a_call_without_usage_may_count_as_so_many(desk: Desk) -> None:
@@ -656,5 +656,5 @@ def test_the_run_is_reported_with_its_reason(desk: Desk, caplog: pytest.LogCaptu
         run(build(model, desk, Watches(), Gates(StepBudget(1))), "my secret", thread("t"))
     assert seen == [("limit", "step_budget")]
     [record] = caplog.records
-    assert (record.event, record.reason, record.source) == ("gate_tripped", "step_budget", "Gates.after_model")  # type: ignore[attr-defined]
+    assert (record.event, record.reason_code, record.source) == ("gate.decision", "step_budget", "Gates.after_model")  # type: ignore[attr-defined]
     assert "secret" not in caplog.text

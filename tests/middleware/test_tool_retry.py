@@ -307,7 +307,7 @@ def test_retries_are_logged_without_arguments(clock: Any, caplog: pytest.LogCapt
     flaky = Flaky(HttpError(503, secret="s3cret"), effect="read")
     run(agent_of([flaky.tool], ToolRetry()), "go")
     [record] = caplog.records
-    assert (record.event, record.subject, record.attempt, record.status) == ("retry", "fetch", 1, 503)  # type: ignore[attr-defined]
+    assert (record.event, record.subject, record.attempt, record.status) == ("tool.retry", "fetch", 1, 503)  # type: ignore[attr-defined]
     assert "s3cret" not in caplog.text
 
 

@@ -1,0 +1,41 @@
+"""Telemetry must never break a run: what fails in it is counted, said once, and dropped."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
+
+from opentelemetry import metrics
+
+__all__ = ["failed", "guarded"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_LOG: Final = logging.getLogger("agentkit")
+_SAID: Final[set[tuple[str, str]]] = set()
+
+
+def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
+    """The function, giving None where it would have raised."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            failed(function.__qualname__, error)
+            return None
+
+    return call
+
+
+def failed(site: str, error: Exception) -> None:
+    """Count a failure, and log it the first time that it happens at this place."""
+    kind = type(error).__name__
+    metrics.get_meter("agentkit").create_counter("agentkit.telemetry.errors", "{error}").add(1, {"agentkit.site": site})
+    if (site, kind) not in _SAID:
+        _SAID.add((site, kind))
+        _LOG.warning("telemetry failed in %s with %s; the run goes on", site, kind, extra={"event": "telemetry.error"})

@@ -1,0 +1,247 @@
+"""Metrics: a table of instruments, and what is added to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final, Literal
+from weakref import WeakKeyDictionary
+
+from opentelemetry.context import Context
+from opentelemetry.metrics import MeterProvider
+
+from agentkit.events import Event
+from agentkit.telemetry.attributes import run_outcome
+from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
+from agentkit.telemetry.reading import error_type, interrupt_kind
+from agentkit.telemetry.semconv import GenAI, Own
+from agentkit.watch import Outcome
+
+__all__ = ["INSTRUMENTS", "Instrument", "Metrics"]
+
+_D: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+_G: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6)
+_W: Final = (1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0)
+_T: Final = tuple(float(4**power) for power in range(14))
+_N: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+
+_MODEL: Final = frozenset(
+    {
+        GenAI.OPERATION,
+        GenAI.PROVIDER,
+        GenAI.REQUEST_MODEL,
+        GenAI.RESPONSE_MODEL,
+        GenAI.SERVER_ADDRESS,
+        GenAI.SERVER_PORT,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """One instrument."""
+
+    kind: Literal["histogram", "counter", "up_down_counter"]
+    unit: str
+    attributes: frozenset[str]
+    """The attributes that it may have; any other would multiply its time series."""
+    buckets: tuple[float, ...] = ()
+    layer: Literal["current", "next", "both"] = "both"
+    """Whose names it belongs to; see `Telemetry.metrics_semconv`."""
+    description: str = ""
+
+
+def _own(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+_FAILED: Final = _MODEL | {GenAI.ERROR_TYPE}
+_RUN: Final = _own(GenAI.AGENT_NAME)
+_TOLD: Final = _own(GenAI.ERROR_TYPE, Own.OUTCOME)
+
+INSTRUMENTS: Final[Mapping[str, Instrument]] = {
+    "gen_ai.client.operation.duration": Instrument("histogram", "s", _FAILED, _D, "current", "Requests to models"),
+    "gen_ai.client.token.usage": Instrument(
+        "histogram", "{token}", _FAILED | {GenAI.TOKEN_TYPE}, _T, "current", "Tokens of a request"
+    ),
+    "gen_ai.client.operation.time_to_first_chunk": Instrument(
+        "histogram", "s", _MODEL, _D, "current", "From a request to the first chunk of its reply"
+    ),
+    "gen_ai.client.operation.time_per_output_chunk": Instrument(
+        "histogram", "s", _MODEL, _D, "current", "Between two chunks of a reply"
+    ),
+    "gen_ai.client.inference.duration": Instrument("histogram", "s", _FAILED, _D, "next", "Requests to models"),
+    "gen_ai.client.inference.time_to_first_chunk": Instrument(
+        "histogram", "s", _MODEL, _D, "next", "From a request to the first chunk of its reply"
+    ),
+    "gen_ai.client.inference.time_per_output_chunk": Instrument(
+        "histogram", "s", _MODEL, _D, "next", "Between two chunks of a reply"
+    ),
+    "gen_ai.client.inference.usage.input_tokens": Instrument("counter", "{token}", _FAILED, (), "next", "Tokens sent"),
+    "gen_ai.client.inference.usage.output_tokens": Instrument("counter", "{token}", _FAILED, (), "next", "Tokens got"),
+    "gen_ai.invoke_agent.duration": Instrument("histogram", "s", _RUN | _TOLD, _G, "both", "Runs of an agent"),
+    "gen_ai.invoke_agent.inference_calls": Instrument(
+        "histogram", "{inference_call}", _RUN, _N, "both", "Requests to models in a run"
+    ),
+    "gen_ai.invoke_agent.tool_calls": Instrument("histogram", "{tool_call}", _RUN, _N, "both", "Tool calls in a run"),
+    "gen_ai.execute_tool.duration": Instrument(
+        "histogram", "s", _RUN | _TOLD | {GenAI.TOOL_NAME, GenAI.TOOL_TYPE}, _D, "both", "Calls of tools"
+    ),
+    "agentkit.agent.active": Instrument("up_down_counter", "{run}", _RUN, description="Runs that go on"),
+    "agentkit.retries": Instrument(
+        "counter",
+        "{retry}",
+        _own("agentkit.retry.target", GenAI.ERROR_TYPE, "agentkit.retry.exhausted"),
+        description="Retries, and calls given up",
+    ),
+    "agentkit.gate.decisions": Instrument(
+        "counter",
+        "{decision}",
+        _own("agentkit.gate.name", "agentkit.gate.kind", "agentkit.gate.decision"),
+        description="What gates and approvals decided",
+    ),
+    "agentkit.interrupts": Instrument(
+        "counter", "{interrupt}", _RUN | {"agentkit.interrupt.kind"}, description="Pauses"
+    ),
+    "agentkit.approval.wait": Instrument("histogram", "s", _RUN, _W, description="From a pause to its resumption"),
+    "agentkit.limits": Instrument(
+        "counter", "{event}", _own("agentkit.limit.name"), description="Runs that a limit ended"
+    ),
+    "agentkit.usage.missing": Instrument(
+        "counter",
+        "{reply}",
+        _own(GenAI.PROVIDER, GenAI.REQUEST_MODEL),
+        description="Replies that do not tell their tokens",
+    ),
+    "agentkit.telemetry.errors": Instrument(
+        "counter", "{error}", _own("agentkit.site"), description="Failures of telemetry itself"
+    ),
+}
+
+
+class Metrics:
+    """The instruments of one meter provider."""
+
+    _known: ClassVar[WeakKeyDictionary[MeterProvider, dict[str, Metrics]]] = WeakKeyDictionary()
+
+    def __init__(self, provider: MeterProvider, layer: str, version: str) -> None:
+        """Create the instruments of a layer; see `Telemetry.metrics_semconv`."""
+        meter = provider.get_meter("agentkit", version)
+        self._instruments: dict[str, Any] = {}
+        for name, told in INSTRUMENTS.items():
+            if "both" not in (layer, told.layer) and layer != told.layer:
+                continue
+            more = {"explicit_bucket_boundaries_advisory": told.buckets} if told.buckets else {}
+            self._instruments[name] = getattr(meter, f"create_{told.kind}")(name, told.unit, told.description, **more)
+
+    @classmethod
+    def of(cls, provider: MeterProvider, layer: str, version: str) -> Metrics:
+        """The instruments of a provider, created once."""
+        known = cls._known.setdefault(provider, {})
+        if layer not in known:
+            known[layer] = cls(provider, layer, version)
+        return known[layer]
+
+    def _add(self, name: str, value: float, told: Mapping[str, Any], context: Context | None = None) -> None:
+        if (instrument := self._instruments.get(name)) is None:
+            return
+        attributes = {key: each for key, each in told.items() if each is not None}
+        record = instrument.record if INSTRUMENTS[name].kind == "histogram" else instrument.add
+        record(value, attributes, context)
+
+    # ---- runs
+
+    def run_started(self, facts: RunFacts) -> None:
+        """A run starts."""
+        self._add("agentkit.agent.active", 1, {GenAI.AGENT_NAME: facts.agent})
+        if facts.resumed and (wait := waited(facts)) is not None:
+            self._add("agentkit.approval.wait", wait, {GenAI.AGENT_NAME: facts.agent})
+
+    def run_ended(self, facts: RunFacts, outcome: Outcome, context: Context | None) -> None:
+        """It is over, or pauses."""
+        agent = {GenAI.AGENT_NAME: facts.agent}
+        status, reason = run_outcome(facts, outcome)
+        failed = error_type(outcome.error) if status == "error" and outcome.error is not None else None
+        told = {**agent, Own.OUTCOME: status, GenAI.ERROR_TYPE: failed}
+        self._add("agentkit.agent.active", -1, agent)
+        self._add("gen_ai.invoke_agent.duration", facts.duration, told, context)
+        self._add("gen_ai.invoke_agent.inference_calls", facts.model_calls, agent, context)
+        self._add("gen_ai.invoke_agent.tool_calls", facts.tool_calls, agent, context)
+        if status == "interrupted":
+            kind = interrupt_kind(outcome.interrupts)
+            self._add(
+                "agentkit.interrupts", max(1, len(outcome.interrupts)), {**agent, "agentkit.interrupt.kind": kind}
+            )
+        if status == "limit":
+            self._add("agentkit.limits", 1, {"agentkit.limit.name": reason})
+
+    # ---- calls
+
+    def model_chunk(self, call: ModelCall, since: float) -> None:
+        """A further chunk arrived, this many seconds after the one before."""
+        self._add("gen_ai.client.operation.time_per_output_chunk", since, _model(call))
+        self._add("gen_ai.client.inference.time_per_output_chunk", since, _model(call))
+
+    def model_ended(self, call: ModelCall, context: Context | None) -> None:
+        """A reply is there, or its request failed."""
+        told = _model(call)
+        usage = call.usage
+        failed = error_type(call.error) if call.error is not None and not call.cancelled else None
+        for name in ("operation", "inference"):
+            duration = {**told, GenAI.ERROR_TYPE: failed}
+            self._add(f"gen_ai.client.{name}.duration", call.duration, duration, context)
+            if call.first_chunk is not None:
+                first = call.first_chunk - call.started
+                self._add(f"gen_ai.client.{name}.time_to_first_chunk", first, told, context)
+        for side in ("input", "output"):
+            if (count := getattr(usage, side)) is not None:
+                self._add("gen_ai.client.token.usage", count, {**told, GenAI.TOKEN_TYPE: side}, context)
+                self._add(f"gen_ai.client.inference.usage.{side}_tokens", count, told, context)
+        if call.reply is not None and usage.input is None:
+            model = {GenAI.PROVIDER: call.provider, GenAI.REQUEST_MODEL: call.model}
+            self._add("agentkit.usage.missing", 1, model, context)
+
+    def tool_ended(self, facts: RunFacts, call: ToolCall, context: Context | None) -> None:
+        """A call of a tool is over."""
+        told = {
+            GenAI.TOOL_NAME: call.name if call.tool is not None else "_OTHER",  # a model may ask for any name
+            GenAI.TOOL_TYPE: "function",
+            GenAI.AGENT_NAME: facts.agent,
+            GenAI.ERROR_TYPE: call.error_type,
+            Own.OUTCOME: call.outcome,
+        }
+        self._add("gen_ai.execute_tool.duration", call.duration, told, context)
+
+    def happened(self, event: Event) -> None:
+        """An event was reported."""
+        fields = event.fields
+        if event.name == "gate.decision":
+            told = {"name": fields.get("gate"), "kind": fields.get("kind"), "decision": fields.get("decision")}
+            self._add("agentkit.gate.decisions", 1, {f"agentkit.gate.{key}": value for key, value in told.items()})
+        elif event.name in ("model.retry", "tool.retry"):
+            told = {
+                "agentkit.retry.target": fields.get("target"),
+                "agentkit.retry.exhausted": fields.get("exhausted"),
+                GenAI.ERROR_TYPE: fields.get("error_type"),
+            }
+            self._add("agentkit.retries", 1, told)
+
+
+def waited(facts: RunFacts) -> float | None:
+    """Seconds between a pause and its resumption, whatever processes they happened in."""
+    try:
+        stored = datetime.fromisoformat(facts.saved.checkpoint["ts"]) if facts.saved else None
+    except (KeyError, TypeError, ValueError):
+        return None
+    return None if stored is None else max(0.0, (datetime.now(UTC) - stored).total_seconds())
+
+
+def _model(call: ModelCall) -> dict[str, Any]:
+    told = call.reply.response_metadata if call.reply is not None else {}
+    return {
+        GenAI.OPERATION: "chat",
+        GenAI.PROVIDER: call.provider,
+        GenAI.REQUEST_MODEL: call.model,
+        GenAI.RESPONSE_MODEL: told.get("model_name") or told.get("model"),
+    }
