@@ -3,12 +3,15 @@
 ```
 AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
+│   ├── CannotJoin
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
 │   ├── InvalidContract
 │   ├── InvalidHook
+│   ├── NoGraph (TypeError)
 │   ├── PlacementConflict
 │   ├── ReservedField
+│   ├── UnknownRule
 │   └── UnknownStateField
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
 │   ├── UndeclaredJump
@@ -34,14 +37,17 @@ AgentkitError
 
 from agentkit.errors.building import (
     AgentkitError,
+    CannotJoin,
     ConfigurationError,
     ConfigurationWarning,
     DuplicateMiddleware,
     DuplicateTool,
     InvalidContract,
     InvalidHook,
+    NoGraph,
     PlacementConflict,
     ReservedField,
+    UnknownRule,
     UnknownStateField,
 )
 from agentkit.errors.decisions import (
@@ -70,6 +76,7 @@ from agentkit.errors.running import (
 
 __all__ = [
     "AgentkitError",
+    "CannotJoin",
     "ConfigurationError",
     "ConfigurationWarning",
     "DuplicateMiddleware",
@@ -87,6 +94,7 @@ __all__ = [
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
+    "NoGraph",
     "NotEntitled",
     "PlacementConflict",
     "ReservedField",
@@ -94,6 +102,7 @@ __all__ = [
     "TruncatedReply",
     "UndeclaredJump",
     "UnknownDecision",
+    "UnknownRule",
     "UnknownStateField",
     "UnreadableReply",
     "UnusedDecision",
