@@ -60,7 +60,7 @@ def _nothing(state: Any) -> None:
 
 def _refuse(builder: StateGraph[Any, Any, Any, Any], source: str, target: str) -> None:
     branches = builder.branches.get(source, {}).values()
-    if (source, target) in builder.edges or any(b.ends is None or target in b.ends.values() for b in branches):
+    if (source, target) in builder.edges or any(_leads(branch, target) for branch in branches):
         return
     spec = builder.nodes.get(source)
     if source == START or spec is None:
@@ -70,9 +70,14 @@ def _refuse(builder: StateGraph[Any, Any, Any, Any], source: str, target: str) -
     raise CannotJoin(source, target, "no edge leads there; draw the edges first")
 
 
+def _leads(branch: Any, target: str) -> bool:
+    return branch.ends is None or target in branch.ends.values()
+
+
 def _arrival(builder: StateGraph[Any, Any, Any, Any], group: Sequence[str], target: str, name: str) -> str:
     """The node whose end means that a branch has arrived."""
-    if len(group) == 1 and (group[0], target) in builder.edges:
+    routed = any(_leads(branch, target) for source in group for branch in builder.branches.get(source, {}).values())
+    if len(group) == 1 and not routed:
         builder.edges.remove((group[0], target))
         return group[0]
     arrival = f"{name}_{group[0]}"
@@ -97,13 +102,15 @@ def branches_into(shape: Shape, target: str) -> list[str | tuple[str, ...]] | No
     Every grouping is tried on the walk over the graph; None if none does, or if there are too many branches.
     """
     sources = sorted(node for node in shape.nodes if target in shape.successors(node))
-    if not 2 <= len(sources) <= _MOST or any(_commands(shape, source, target) for source in sources):
+    joined = any(join.target == target for join in shape.joins)
+    if joined or not 2 <= len(sources) <= _MOST or any(_commands(shape, source, target) for source in sources):
         return None
     for groups in sorted(_groupings(sources), key=len, reverse=True):
         mended = _mended(shape, groups, target)
         seen = walk(mended)
         number = mended.joins.index(Join(tuple(map(_arrived, groups)), target))
-        if target not in seen.doubled and number in seen.fired and number not in seen.starved:
+        once = seen.doubled.keys().isdisjoint({target, *map(_arrived, groups)})
+        if once and number in seen.fired and number not in seen.left_over:
             return [group[0] if len(group) == 1 else group for group in groups]
     return None
 

@@ -86,7 +86,7 @@ def functions_of(runnable: Any) -> list[Callable[..., Any]]:
     forms = [getattr(runnable, "__dict__", {}).get(name) for name in ("func", "afunc")]
     found: list[Callable[..., Any]] = []
     for form in forms:
-        while isinstance(form, functools.partial):
+        while isinstance(form, functools.partial) and not is_library(form.func):  # not a function run in a thread
             form = form.func
         if inspect.isfunction(form) or inspect.ismethod(form):
             found.append(form)
@@ -134,6 +134,8 @@ def _lambda(lines: list[str], function: Any) -> ast.Lambda | None:
             parsed = ast.parse(text[start:end].strip(), mode="eval").body
         except SyntaxError:
             continue
+        if isinstance(parsed, ast.Tuple):  # the arguments of a call, of which it is the first
+            parsed = parsed.elts[0]
         return parsed if isinstance(parsed, ast.Lambda) else None
     return None
 

@@ -22,7 +22,7 @@ from agentkit.check.shape import END, START, Shape
 
 __all__ = ["Doubled", "Late", "Parallel", "Starved", "Walk", "Witness", "walk"]
 
-_STATES: Final = 4_000  # enough for any graph that a person draws; beyond, the walk says that it is not complete
+_MOVES: Final = 10_000  # enough for any graph that a person draws; beyond, the walk says that it is not complete
 _WAYS: Final = 64  # combinations of routers' choices in one super-step
 
 Names = frozenset[str]
@@ -88,6 +88,8 @@ class Walk:
     after: dict[str, list[str]] = field(default_factory=dict)
     """By doubled node: the nodes that therefore run twice as well."""
     starved: dict[int, Starved] = field(default_factory=dict)
+    left_over: set[int] = field(default_factory=set)
+    """The list edges that still wait at the end of some run, also where a node that ran twice is the reason."""
     fired: set[int] = field(default_factory=set)
     """The list edges that start their target on some way."""
     parallel: dict[tuple[str, str], Parallel] = field(default_factory=dict)
@@ -134,6 +136,7 @@ class _Walker:
         self.shape = shape
         self.seen = Walk()
         self.steps: dict[_State, _Step] = {}
+        self.moves = 0
         self.joins_of: dict[str, list[int]] = {}
         for number, join in enumerate(shape.joins):
             for source in join.sources:
@@ -146,13 +149,14 @@ class _Walker:
             state = self._next(_State(()), begin, ends, sure)
             self._enter(state, _Step(None, _NONE, choices), queue)
         while queue:
-            if len(self.steps) > _STATES:
+            if self.moves > _MOVES:
                 self.seen.complete = False
                 break
             self._run(queue.popleft(), queue)
         return self.seen
 
     def _enter(self, state: _State, step: _Step, queue: deque[_State]) -> None:
+        self.moves += 1
         if state not in self.steps:
             self.steps[state] = step
             queue.append(state)
@@ -265,6 +269,7 @@ class _Walker:
 
     def _ended(self, state: _State) -> None:
         for number, every in state.arrived:
+            self.seen.left_over.add(number)
             if state.sure and number not in self.seen.starved and not any(token.doubled for _, token in every):
                 missing = frozenset(self.shape.joins[number].sources) - {source for source, _ in every}
                 self.seen.starved[number] = Starved(number, missing, self._witness(state, _NONE))
