@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from langgraph.errors import GraphInterrupt
+from langgraph.pregel import Pregel
 from langgraph.types import Command, Send, interrupt
 
 from agentkit.check.findings import Place
@@ -168,6 +169,8 @@ def _with_helpers(source: Source, gotos: Outcomes) -> Outcomes:
                 gotos |= Outcomes(complete=False)
         elif isinstance(value, ast.Call) and source.value(value.func) is Send:
             gotos |= outcomes(source)
+    if any(isinstance(source.value(part), Pregel) for part in source.own() if isinstance(part, ast.Name)):
+        gotos |= Outcomes(complete=False)  # a graph that is called may leave for a node of this one
     return gotos
 
 

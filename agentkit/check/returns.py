@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from langgraph.types import Send
+from langgraph.types import Command, Send
 
 from agentkit.check.sources import UNKNOWN, Source, read
 
@@ -125,7 +125,7 @@ class _Reader:
         if is_send(self.source, call) and call.args:
             names = self.read(call.args[0])
             ways = frozenset(frozenset(Sent(str(name)) for name in way) for way in names.ways)
-            return Outcomes(ways, names.complete, names.several)
+            return Outcomes(ways, names.complete and not self._holds_command(call), names.several)
         called = self.source.value(call.func)
         if self.depth >= _DEPTH or not inspect.isfunction(called) or inspect.iscoroutinefunction(called):
             return UNTOLD
@@ -135,6 +135,11 @@ class _Reader:
         given = dict(zip(source.parameters, map(self.read, call.args), strict=False))
         given |= {each.arg: self.read(each.value) for each in call.keywords if each.arg}
         return outcomes(source, given, self.depth + 1)
+
+    def _holds_command(self, send: ast.Call) -> bool:
+        """Whether a `Send` carries a command, which its node may return as its own."""
+        parts = [part for argument in send.args[1:] for part in ast.walk(argument)]
+        return any(isinstance(part, ast.Call) and self.source.value(part.func) is Command for part in parts)
 
     def _name(self, name: ast.Name) -> Outcomes:
         if name.id in self.bound:

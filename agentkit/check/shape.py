@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from langgraph.channels import LastValue
 from langgraph.graph import END, START, StateGraph
@@ -13,11 +13,9 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agentkit.check.bodies import Body, bodies_of, sends_many
 from agentkit.check.returns import UNTOLD, Outcomes, Sent, outcomes
-from agentkit.check.sources import Source, functions_of, read
+from agentkit.check.sources import Source, functions_of, is_library, read
 
 __all__ = ["END", "START", "Choice", "Join", "NodeShape", "Shape", "shape_of"]
-
-_FACTORY: Final = "langchain.agents.factory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +123,11 @@ class Shape:
 
     def is_open(self, node: str) -> bool:
         """Whether the node may also lead to nodes that the drawing does not tell."""
-        inner = node in self.nodes and not self.nodes[node].is_told
-        return inner or any(not choice.told for choice in self.choices.get(node, ()))
+        return (node in self.nodes and not self.nodes[node].is_told) or self.routes_anywhere(node)
+
+    def routes_anywhere(self, node: str) -> bool:
+        """Whether a router of the node may also lead to nodes that neither it nor its source names."""
+        return any(not choice.told for choice in self.choices.get(node, ()))
 
     def reachable(self, start: str) -> frozenset[str]:
         """Every node that is told to be reachable from one, itself left out unless it leads back to itself."""
@@ -175,8 +176,9 @@ def _node(name: str, spec: Any) -> NodeShape:
 
 
 def _choice(name: str, branch: Any, builder: StateGraph[Any, Any, Any, Any]) -> Choice:
-    source = next((found for form in functions_of(branch.path) if (found := read(form)) is not None), None)
-    returns = outcomes(source) if source is not None and _is_users(source) else Outcomes(complete=False)
+    forms = [form for form in functions_of(branch.path) if not is_library(form)]
+    source = next((found for form in forms if (found := read(form)) is not None), None)
+    returns = outcomes(source) if source is not None else UNTOLD
     known = {*builder.nodes, END}
     ways = {frozenset(_places(way, branch.ends)) & known for way in returns.ways}
     told = returns.complete or branch.ends is not None
@@ -194,10 +196,6 @@ def _choice(name: str, branch: Any, builder: StateGraph[Any, Any, Any, Any]) -> 
         many=sends_many(returns),
         declared=frozenset((branch.ends or {}).values()) & known,
     )
-
-
-def _is_users(source: Source) -> bool:
-    return getattr(source.function, "__module__", None) != _FACTORY
 
 
 def _places(way: Iterable[Any], ends: Mapping[Any, str] | None) -> Iterator[str]:

@@ -44,11 +44,12 @@ class Case:
         return [self.code] if self.kind == "faulty" else []
 
 
+Make = Callable[[], Any]
 CASES: list[Case] = []
 
 
-def case(kind: Literal["faulty", "mended", "alike"], code: str, durable: bool = False) -> Any:
-    def entered(make: Callable[[], Any]) -> Callable[[], Any]:
+def case(kind: Literal["faulty", "mended", "alike"], code: str, durable: bool = False) -> Callable[[Make], Make]:
+    def entered(make: Make) -> Make:
         CASES.append(Case(make.__name__, kind, code, make, durable))
         return make
 
@@ -70,11 +71,9 @@ def logs(name: str) -> Callable[[State], dict[str, Any]]:
     return node
 
 
-def drawn(
-    *edges: tuple[Any, str], defer: str = "", schema: Any = State, **nodes: Any
-) -> StateGraph[Any, Any, Any, Any]:
+def drawn(*edges: tuple[Any, str], defer: str = "", schema: Any = State, **nodes: Any) -> Any:
     """A graph of edges (of a list edge the first part is a tuple); nodes that are not given only log their name."""
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(schema)
+    builder: Any = StateGraph(schema)
     names = {name for start, end in edges for name in ((start, end) if isinstance(start, str) else (*start, end))}
     for name in sorted(names | nodes.keys()):
         if name not in (START, END):
@@ -277,7 +276,7 @@ def a_node_is_only_gone_to() -> Any:
 
 @case("alike", "AK103")
 def a_node_handles_errors() -> Any:
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(State)
+    builder: Any = StateGraph(State)
     builder.add_node("a", logs("a"), error_handler=logs("handler"))
     builder.add_edge(START, "a")
     return builder
@@ -977,7 +976,7 @@ def a_model_retry_is_outside_of_the_gates() -> Any:
 
 @case("faulty", "AK602")
 def a_node_is_retried_that_is_an_agent() -> Any:
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(MessagesState)
+    builder: Any = StateGraph(MessagesState)
     builder.add_node("agent", create_agent(ScriptedModel("x"), [look]), retry_policy=RetryPolicy())
     builder.add_edge(START, "agent")
     return builder
@@ -996,7 +995,7 @@ def a_retry_is_listed_first_but_placed_inside() -> Any:
 
 @case("alike", "AK602")
 def a_plain_node_is_retried() -> Any:
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(State)
+    builder: Any = StateGraph(State)
     builder.add_node("a", logs("a"), retry_policy=RetryPolicy())
     builder.add_edge(START, "a")
     return builder

@@ -60,9 +60,9 @@ def graphs(draw: Any) -> Edges:
     return tuple(edges), tuple(routers), tuple(joins), deferred
 
 
-def built(graph: Edges) -> StateGraph[Any, Any, Any, Any]:
+def built(graph: Edges) -> Any:
     edges, routers, joins, deferred = graph
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(Picks)
+    builder: Any = StateGraph(Picks)
     names = {end for _, end in edges} | {end for _, end in joins}
     for name in sorted(names):
         builder.add_node(name, node(name), defer=name == deferred)

@@ -8,10 +8,11 @@ from itertools import pairwise
 from typing import Annotated, Any, Final, NotRequired, Required, Union, get_args, get_origin, get_type_hints
 
 from langgraph.channels import BinaryOperatorAggregate
+from langgraph.graph.state import CompiledStateGraph
 
 from agentkit.check.bodies import Writes
 from agentkit.check.rule import Given, Hit, rule
-from agentkit.check.shape import NodeShape, Shape
+from agentkit.check.shape import NodeShape, Shape, shape_of
 from agentkit.check.supersteps import Parallel
 from agentkit.run import AgentGraph
 
@@ -126,13 +127,21 @@ def _in_parallel(parallel: Parallel) -> str:
 def _written(shape: Shape, node: NodeShape) -> dict[str, bool]:
     """The fields that a node writes, each with whether it always does."""
     if node.graph is not None:
-        outputs = node.graph.output_channels
-        shared = {outputs} if isinstance(outputs, str) else set(outputs)
-        return {} if isinstance(node.graph, AgentGraph) else dict.fromkeys(shared & shape.fields, True)
+        return {} if isinstance(node.graph, AgentGraph) else _of_graph(shape, node.graph)
     ways = [_fields(shape, node, way) for body in node.bodies for way in body.writes]
     certain = all(way.known for body in node.bodies for way in body.writes)
     every = frozenset().union(*ways)
     return {name: certain and all(name in way for way in ways) for name in every}
+
+
+def _of_graph(shape: Shape, graph: CompiledStateGraph[Any, Any, Any, Any]) -> dict[str, bool]:
+    """The fields that a sub-graph hands back: those its nodes write, and those it was given unchanged."""
+    outputs = graph.output_channels
+    shared = shape.fields & ({outputs} if isinstance(outputs, str) else set(outputs))
+    inner = shape_of(graph.builder)
+    written = {name for node in inner.nodes.values() for name in _written(inner, node)}
+    given = set(graph.builder.schemas.get(graph.builder.input_schema, ()))
+    return {name: name in given for name in shared & (written | given)}
 
 
 def _fields(shape: Shape, node: NodeShape, way: Writes) -> frozenset[str]:

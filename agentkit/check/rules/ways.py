@@ -17,7 +17,8 @@ def unreachable_node(given: Given) -> Iterator[Hit]:
     ## Why it bites
 
     LangGraph compiles such a graph without a word; a step that was meant to check or to save something is simply not
-    there. Where a router or a node can lead to places that its source does not tell, this is only a note.
+    there. Where a node can
+    lead to places that its source does not tell, this is only a note; where a router can, nothing is said.
 
     ## Mend it
 
@@ -72,6 +73,11 @@ def unreachable_node(given: Given) -> Iterator[Hit]:
     """
     shape = given.shape
     reached = shape.reachable(START)
+    for name, node in shape.nodes.items():
+        if node.handles_errors:
+            reached |= shape.reachable(name)
+    if any(shape.routes_anywhere(node) for node in (START, *reached)):
+        return
     is_open = any(shape.is_open(node) for node in (START, *reached))
     for name, node in shape.nodes.items():
         if name not in reached and not node.handles_errors:
@@ -220,12 +226,13 @@ def _may_stop(shape: Shape, node: str) -> bool:
 
 @rule("AK105", "dead-end", "note")
 def dead_end(given: Given) -> Iterator[Hit]:
-    """A node leads nowhere, in a graph that otherwise draws its ends.
+    """A condition leads to a node that leads nowhere, in a graph that otherwise draws its ends.
 
     ## Why it bites
 
     LangGraph takes a node without an edge for an end. If the other ends of the graph are drawn to `END`, this one was
-    probably forgotten, and what should follow it never runs.
+    probably forgotten, and what should follow it never runs. Only nodes that a condition chooses are looked at: a side
+    branch that ends by itself is an everyday thing.
 
     ## Mend it
 
@@ -284,7 +291,8 @@ def dead_end(given: Given) -> Iterator[Hit]:
     drawn = {source for source, target in shape.edges if target == END}
     if not drawn:
         return
-    for node in sorted(shape.reachable(START) & shape.nodes.keys()):
+    chosen = frozenset().union(*(choice.targets for choices in shape.choices.values() for choice in choices))
+    for node in sorted(chosen & shape.reachable(START) & shape.nodes.keys()):
         leads = node in drawn or shape.successors(node) or shape.choices.get(node) or shape.is_open(node)
         if not leads and shape.nodes[node].bodies and not any(body.parent_gotos for body in shape.nodes[node].bodies):
             yield Hit(
