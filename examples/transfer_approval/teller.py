@@ -51,8 +51,8 @@ class Clerk(BaseChatModel):
 
 def _answer(messages: Sequence[BaseMessage]) -> AIMessage:
     if isinstance(last := messages[-1], ToolMessage):
-        told = last.text.splitlines()[-1]  # before it may stand what a person has changed
-        return AIMessage(f"Not transferred: {told}" if last.status == "error" else f"Done: {told}.")
+        lines = last.text.splitlines()  # a note of the approval may stand before a result, and after a rejection
+        return AIMessage(f"Not transferred: {lines[0]}" if last.status == "error" else f"Done: {lines[-1]}.")
     found = _ORDER.search(last.text) if isinstance(last, HumanMessage) else None
     if found is None:
         return AIMessage('Say it like this: "transfer 250 to Ann".')

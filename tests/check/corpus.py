@@ -158,7 +158,7 @@ def the_longer_branch_is_an_alternative() -> Any:
 @case("alike", "AK101")
 def a_loop_runs_a_side_branch_in_each_round() -> Any:
     def again(state: State) -> Literal["agent", "__end__"]:
-        return END
+        return "__end__"
 
     builder = drawn((START, "agent"), ("agent", "record"), ("agent", "act"))
     builder.add_conditional_edges("act", again)
@@ -171,7 +171,7 @@ def a_supervisor_starts_some_workers_of_equal_length() -> Any:
         return ["one", "two"] if state["text"] else ["two", "three"]
 
     def again(state: State) -> Literal["supervisor", "__end__"]:
-        return END
+        return "__end__"
 
     builder = drawn((START, "supervisor"), ("one", "gather"), ("two", "gather"), ("three", "gather"))
     builder.add_conditional_edges("supervisor", pick)
@@ -225,7 +225,7 @@ def a_router_always_starts_both() -> Any:
 @case("alike", "AK102")
 def a_join_inside_a_loop_fires_in_each_round() -> Any:
     def again(state: State) -> Literal["split", "__end__"]:
-        return END
+        return "__end__"
 
     builder = drawn((START, "split"), ("split", "a"), ("split", "b"), (("a", "b"), "join"))
     builder.add_conditional_edges("join", again)
@@ -243,7 +243,7 @@ def a_node_has_no_edge_to_it() -> Any:
 @case("faulty", "AK103")
 def a_pair_of_nodes_leads_only_to_each_other() -> Any:
     def go(state: State) -> Literal["island", "__end__"]:
-        return END
+        return "__end__"
 
     builder = drawn((START, "a"), ("island", "beach"))
     builder.add_conditional_edges("beach", go)
@@ -309,7 +309,7 @@ def an_edge_to_the_end_does_not_stop_a_plain_loop() -> Any:
 @case("mended", "AK104")
 def the_loop_has_a_condition() -> Any:
     def again(state: State) -> Literal["a", "__end__"]:
-        return "a" if len(state["log"]) < 3 else END
+        return "a" if len(state["log"]) < 3 else "__end__"
 
     builder = drawn((START, "a"))
     builder.add_conditional_edges("a", again)
@@ -327,7 +327,7 @@ def a_loop_waits_for_a_person_in_each_round() -> Any:
 @case("alike", "AK104")
 def a_loop_is_left_by_a_command() -> Any:
     def judge(state: State) -> Command[Literal["write", "__end__"]]:
-        return Command(goto=END if len(state["log"]) > 3 else "write")
+        return Command(goto="__end__" if len(state["log"]) > 3 else "write")
 
     return drawn((START, "write"), ("write", "judge"), judge=judge)
 
@@ -728,7 +728,7 @@ def a_graph_is_stopped_before_a_node_without_a_saver() -> Any:
 
 @case("faulty", "AK401")
 def a_langchain_approval_has_no_saver() -> Any:
-    stack = [HumanInTheLoopMiddleware({"look": True}), ModelCallLimitMiddleware(run_limit=5)]
+    stack: list[Any] = [HumanInTheLoopMiddleware({"look": True}), ModelCallLimitMiddleware(run_limit=5)]
     return langchain_agent(ScriptedModel("x"), [look], middleware=stack)
 
 

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from langgraph.checkpoint.memory import InMemorySaver
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from agentkit import thread
 from agentkit.middleware import decide, pending_approvals
