@@ -126,8 +126,10 @@ class Shape:
         return (node in self.nodes and not self.nodes[node].is_told) or self.routes_anywhere(node)
 
     def routes_anywhere(self, node: str) -> bool:
-        """Whether a router of the node may also lead to nodes that neither it nor its source names."""
-        return any(not choice.told for choice in self.choices.get(node, ()))
+        """Whether a router or `Command` of the node may also lead to nodes that neither it nor its source names."""
+        bodies = self.nodes[node].bodies if node in self.nodes else ()
+        commands = any(body.source is not None and not body.gotos.complete for body in bodies)
+        return commands or any(not choice.told for choice in self.choices.get(node, ()))
 
     def reachable(self, start: str) -> frozenset[str]:
         """Every node that is told to be reachable from one, itself left out unless it leads back to itself."""

@@ -4,6 +4,7 @@
 AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
 │   ├── CannotJoin
+│   ├── CannotLoad (ImportError)
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
 │   ├── InvalidContract
@@ -38,6 +39,7 @@ AgentkitError
 from agentkit.errors.building import (
     AgentkitError,
     CannotJoin,
+    CannotLoad,
     ConfigurationError,
     ConfigurationWarning,
     DuplicateMiddleware,
@@ -77,6 +79,7 @@ from agentkit.errors.running import (
 __all__ = [
     "AgentkitError",
     "CannotJoin",
+    "CannotLoad",
     "ConfigurationError",
     "ConfigurationWarning",
     "DuplicateMiddleware",

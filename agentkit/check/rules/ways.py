@@ -18,7 +18,8 @@ def unreachable_node(given: Given) -> Iterator[Hit]:
 
     LangGraph compiles such a graph without a word; a step that was meant to check or to save something is simply not
     there. Where a node can
-    lead to places that its source does not tell, this is only a note; where a router can, nothing is said.
+    lead to places that its source does not tell, this is only a note; where a router or a
+    `Command` can, nothing is said.
 
     ## Mend it
 
