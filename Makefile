@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format quick bench bench-gates bench-before-after docs serve test-lowest peer probes clean
+.PHONY: help demo test check format quick bench bench-gates bench-before-after docs serve test-lowest peer probes upstream cve clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -39,6 +39,9 @@ $(BIN)/.with-%: $(BIN)/.made pyproject.toml
 
 demo: $(BIN)/.with-demo  ## run the order assistant offline, on its own database (ARGS=--help lists its options)
 	@$(BIN)/python -m examples.order_assistant $(ARGS)
+
+cve: $(BIN)/.with-demo  ## assess published vulnerabilities offline (ARGS="CVE-2021-44228 --as-drawn" shows the fault)
+	@$(BIN)/python -m examples.cve_assessor $(ARGS)
 
 test: check  ## lint, types, import layers and all tests with coverage
 	$(SAY) 'pytest'
@@ -100,5 +103,8 @@ probes: $(BIN)/.with-dev  ## what users of agent frameworks reported, asked of a
 	then $(BIN)/python $(SHARED)/probes/run.py $(ARGS); \
 	else echo 'probes: $(SHARED)/probes is not here; set SHARED=folder'; fi
 
+upstream: $(BIN)/.with-dev  ## check every graph that LangGraph's own tests build (downloads them into .upstream)
+	@bash scripts/upstream_graphs.sh $(BIN)/python
+
 clean:  ## remove environments, builds and caches
-	@rm -rf $(VENV) $(VENV)-lowest .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis
+	@rm -rf $(VENV) $(VENV)-lowest .upstream .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis

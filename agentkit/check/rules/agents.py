@@ -45,20 +45,23 @@ def duplicate_tool(given: Given) -> Iterator[Hit]:
     from agentkit.check import check
     from agentkit.testing import ScriptedModel
 
-    @tool("act")
+
+    @tool("act", description="Show the order.")
     def show() -> str:
-        '''Show the order.'''
         return "shown"
 
-    @tool("act")
+
+    @tool("act", description="Cancel the order.")
     def cancel() -> str:
-        '''Cancel the order.'''
         return "cancelled"
+
 
     model = ScriptedModel("Done.").bind_tools([show, cancel])
 
+
     def ask(state: MessagesState) -> MessagesState:
         return {"messages": [model.invoke(state["messages"])]}
+
 
     builder = StateGraph(MessagesState)
     builder.add_node("ask", ask)
@@ -78,20 +81,23 @@ def duplicate_tool(given: Given) -> Iterator[Hit]:
     from agentkit.check import check
     from agentkit.testing import ScriptedModel
 
-    @tool("show_order")
+
+    @tool("show_order", description="Show the order.")
     def show() -> str:
-        '''Show the order.'''
         return "shown"
 
-    @tool("cancel_order")
+
+    @tool("cancel_order", description="Cancel the order.")
     def cancel() -> str:
-        '''Cancel the order.'''
         return "cancelled"
+
 
     model = ScriptedModel("Done.").bind_tools([show, cancel])
 
+
     def ask(state: MessagesState) -> MessagesState:
         return {"messages": [model.invoke(state["messages"])]}
+
 
     builder = StateGraph(MessagesState)
     builder.add_node("ask", ask)
@@ -209,13 +215,16 @@ def loop_without_gate(given: Given) -> Iterator[Hit]:
     ## Fails
 
     ```python
+    from langchain_core.tools import tool
     from agentkit import Limits, create_agent
     from agentkit.check import check
     from agentkit.testing import ScriptedModel
 
+
+    @tool(description="Look.")
     def look() -> str:
-        '''Look.'''
         return "seen"
+
 
     agent = create_agent(ScriptedModel("Done."), [look], limits=Limits.none())
     print(check(agent).codes)  # -> ['AK603']
@@ -224,13 +233,16 @@ def loop_without_gate(given: Given) -> Iterator[Hit]:
     ## Passes
 
     ```python
+    from langchain_core.tools import tool
     from agentkit import create_agent
     from agentkit.check import check
     from agentkit.testing import ScriptedModel
 
+
+    @tool(description="Look.")
     def look() -> str:
-        '''Look.'''
         return "seen"
+
 
     agent = create_agent(ScriptedModel("Done."), [look])
     print(check(agent).codes)  # -> []

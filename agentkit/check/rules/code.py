@@ -42,11 +42,14 @@ def state_changed_in_place(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         tries: int
 
+
     def attempt(state: State) -> None:
         state["tries"] += 1
+
 
     builder = StateGraph(State)
     builder.add_node("attempt", attempt)
@@ -63,11 +66,14 @@ def state_changed_in_place(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         tries: int
 
+
     def attempt(state: State) -> State:
         return {"tries": state["tries"] + 1}
+
 
     builder = StateGraph(State)
     builder.add_node("attempt", attempt)
@@ -137,12 +143,15 @@ def blocking_call(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
+
 
     async def fetch(state: State) -> State:
         time.sleep(0.1)
         return {"text": "found"}
+
 
     builder = StateGraph(State)
     builder.add_node("fetch", fetch)
@@ -159,12 +168,15 @@ def blocking_call(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
+
 
     async def fetch(state: State) -> State:
         await asyncio.sleep(0.1)
         return {"text": "found"}
+
 
     builder = StateGraph(State)
     builder.add_node("fetch", fetch)

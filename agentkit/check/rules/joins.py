@@ -39,10 +39,13 @@ def unequal_fan_in(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     for name in ("split", "short", "long", "longer", "join"):
@@ -68,10 +71,13 @@ def unequal_fan_in(given: Given) -> Iterator[Hit]:
     from agentkit import barrier
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     for name in ("split", "short", "long", "longer", "join"):
@@ -133,13 +139,17 @@ def join_over_choice(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     def choose(state: State) -> Literal["a", "b"]:
         return "a" if state["text"] else "b"
+
 
     builder = StateGraph(State)
     for name in ("a", "b", "c"):
@@ -158,13 +168,17 @@ def join_over_choice(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     def choose(state: State) -> Literal["a", "b"]:
         return "a" if state["text"] else "b"
+
 
     builder = StateGraph(State)
     for name in ("a", "b", "c"):
@@ -217,10 +231,13 @@ def deferred_waits_for_all(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     for name in ("work", "audit", "audit_more"):
@@ -241,10 +258,13 @@ def deferred_waits_for_all(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     for name in ("work", "audit", "audit_more", "answer"):

@@ -39,11 +39,14 @@ def pause_without_checkpointer(given: Given) -> Iterator[Hit]:
     from langgraph.types import interrupt
     from agentkit.check import check
 
+
     class State(TypedDict):
         amount: int
 
+
     def confirm(state: State) -> State:
         return {"amount": interrupt("How much?")}
+
 
     builder = StateGraph(State)
     builder.add_node("confirm", confirm)
@@ -61,11 +64,14 @@ def pause_without_checkpointer(given: Given) -> Iterator[Hit]:
     from langgraph.types import interrupt
     from agentkit.check import check
 
+
     class State(TypedDict):
         amount: int
 
+
     def confirm(state: State) -> State:
         return {"amount": interrupt("How much?")}
+
 
     builder = StateGraph(State)
     builder.add_node("confirm", confirm)
@@ -127,14 +133,17 @@ def pause_swallowed(given: Given) -> Iterator[Hit]:
     from langgraph.types import interrupt
     from agentkit.check import check
 
+
     class State(TypedDict):
         amount: int
+
 
     def confirm(state: State) -> State:
         try:
             return {"amount": int(interrupt("How much?"))}
         except Exception:
             return {"amount": 0}
+
 
     builder = StateGraph(State)
     builder.add_node("confirm", confirm)
@@ -151,8 +160,10 @@ def pause_swallowed(given: Given) -> Iterator[Hit]:
     from langgraph.types import interrupt
     from agentkit.check import check
 
+
     class State(TypedDict):
         amount: int
+
 
     def confirm(state: State) -> State:
         answer = interrupt("How much?")
@@ -160,6 +171,7 @@ def pause_swallowed(given: Given) -> Iterator[Hit]:
             return {"amount": int(answer)}
         except Exception:
             return {"amount": 0}
+
 
     builder = StateGraph(State)
     builder.add_node("confirm", confirm)
@@ -200,10 +212,13 @@ def saver_not_durable(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         amount: int
 
+
     def book(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     builder.add_node("book", book)
@@ -220,10 +235,13 @@ def saver_not_durable(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         amount: int
 
+
     def book(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     builder.add_node("book", book)

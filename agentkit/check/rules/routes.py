@@ -35,15 +35,19 @@ def missing_target(given: Given) -> Iterator[Hit]:
     from langgraph.graph import END, START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         score: int
 
+
     def nothing(state: State) -> None: ...
+
 
     def route(state: State) -> str:
         if state["score"] > 9:
             return "escalate"
         return "answer" if state["score"] else "done"
+
 
     builder = StateGraph(State)
     builder.add_node("answer", nothing)
@@ -59,15 +63,19 @@ def missing_target(given: Given) -> Iterator[Hit]:
     from langgraph.graph import END, START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         score: int
 
+
     def nothing(state: State) -> None: ...
+
 
     def route(state: State) -> str:
         if state["score"] > 9:
             return "escalate"
         return "answer" if state["score"] else "done"
+
 
     builder = StateGraph(State)
     builder.add_node("answer", nothing)
@@ -140,13 +148,17 @@ def unknown_target(given: Given) -> Iterator[Hit]:
     from langgraph.types import Command
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
+
 
     def triage(state: State) -> Command:
         return Command(goto="anwser")
 
+
     def answer(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     builder.add_node("triage", triage)
@@ -164,13 +176,17 @@ def unknown_target(given: Given) -> Iterator[Hit]:
     from langgraph.types import Command
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
+
 
     def triage(state: State) -> Command:
         return Command(goto="answer")
 
+
     def answer(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     builder.add_node("triage", triage)
@@ -246,13 +262,17 @@ def goto_beside_edge(given: Given) -> Iterator[Hit]:
     from langgraph.types import Command
     from agentkit.check import check
 
+
     class State(TypedDict):
         risky: bool
+
 
     def triage(state: State) -> Command[Literal["human"]]:
         return Command(goto="human") if state["risky"] else Command()
 
+
     def nothing(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     builder.add_node("triage", triage)
@@ -272,13 +292,17 @@ def goto_beside_edge(given: Given) -> Iterator[Hit]:
     from langgraph.types import Command
     from agentkit.check import check
 
+
     class State(TypedDict):
         risky: bool
+
 
     def triage(state: State) -> Command[Literal["human", "refund"]]:
         return Command(goto="human" if state["risky"] else "refund")
 
+
     def nothing(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     builder.add_node("triage", triage)

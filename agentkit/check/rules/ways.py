@@ -34,10 +34,13 @@ def unreachable_node(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     builder.add_node("write", nothing)
@@ -55,13 +58,17 @@ def unreachable_node(given: Given) -> Iterator[Hit]:
     from langgraph.types import Send
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     def dispatch(state: State) -> list[Send]:
         return [Send("review", {"text": part}) for part in state["text"].split()]
+
 
     builder = StateGraph(State)
     builder.add_node("write", nothing)
@@ -114,13 +121,17 @@ def loop_without_exit(given: Given) -> Iterator[Hit]:
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         rounds: int
+
 
     def draft(state: State) -> State:
         return {"rounds": state["rounds"] + 1}
 
+
     def critic(state: State) -> None: ...
+
 
     builder = StateGraph(State)
     builder.add_node("draft", draft)
@@ -139,16 +150,21 @@ def loop_without_exit(given: Given) -> Iterator[Hit]:
     from langgraph.graph import END, START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         rounds: int
+
 
     def draft(state: State) -> State:
         return {"rounds": state["rounds"] + 1}
 
+
     def critic(state: State) -> None: ...
+
 
     def again(state: State) -> Literal["draft", "__end__"]:
         return "draft" if state["rounds"] < 3 else END
+
 
     builder = StateGraph(State)
     builder.add_node("draft", draft)
@@ -246,13 +262,17 @@ def dead_end(given: Given) -> Iterator[Hit]:
     from langgraph.graph import END, START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     def choose(state: State) -> Literal["refund", "answer"]:
         return "answer"
+
 
     builder = StateGraph(State)
     builder.add_node("refund", nothing)
@@ -270,13 +290,17 @@ def dead_end(given: Given) -> Iterator[Hit]:
     from langgraph.graph import END, START, StateGraph
     from agentkit.check import check
 
+
     class State(TypedDict):
         text: str
 
+
     def nothing(state: State) -> None: ...
+
 
     def choose(state: State) -> Literal["refund", "answer"]:
         return "answer"
+
 
     builder = StateGraph(State)
     builder.add_node("refund", nothing)

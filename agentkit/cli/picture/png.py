@@ -24,7 +24,7 @@ def as_png(scene: Scene) -> bytes:
     for area in scene.areas:
         corners = (area.x, area.y, area.x + area.width, area.y + area.height)
         place = tuple(each * _SCALE for each in corners)
-        draw.rounded_rectangle(place, area.round * _SCALE, area.fill, area.edge, _SCALE)  # type: ignore[arg-type]  # four
+        draw.rounded_rectangle(place, area.round * _SCALE, area.fill, area.edge, _SCALE)
     for arrow in scene.arrows:
         _draw_arrow(draw, arrow)
     for words in scene.words:

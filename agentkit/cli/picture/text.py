@@ -69,7 +69,7 @@ def _group(boxes: tuple[Box, ...], row: int) -> str:
 
 
 def _with_lanes(layout: Layout, at: float, text: str, width: int) -> str:
-    """A line of the picture: its text, and what the lanes show at that height."""
+    """A line of the picture: its text, and what the lanes show there. A lane that is only crossed stays `│`."""
     cells = [" "] * (3 * layout.columns + 1)
     reach = -1
     sign = "─"
@@ -88,8 +88,6 @@ def _with_lanes(layout: Layout, at: float, text: str, width: int) -> str:
     for position in range(reach):
         if cells[position] == " ":
             cells[position] = sign
-        elif cells[position] == "│":
-            cells[position] = "┼"
         elif cells[position] in "╮╯┤":
             cells[position] = "┼" if cells[position] == "┤" else ("┬" if cells[position] == "╮" else "┴")
     enters_here = any(at == lane.target for lane in layout.lanes)
