@@ -11,10 +11,13 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain.agents.structured_output import ToolStrategy
 from langchain.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from agentkit import Middleware, Placement, create_agent, errors, thread
+from agentkit import Middleware, Placement, barrier, create_agent, errors, thread
+from agentkit.check import check
+from agentkit.cli.loading import graph_at
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
 from agentkit.middleware import Approval, ApprovalRule, Gates, StepBudget
 from agentkit.testing import ScriptedModel, ai, tool_call
@@ -226,8 +229,28 @@ def not_entitled() -> None:
     decided({"type": "approve", "tool_call_id": "c1", "by": "dan"}, ApprovalRule(among=["ann"]))
 
 
+def cannot_join() -> None:
+    barrier(StateGraph(AgentState), ["a"], "b")
+
+
+def cannot_load() -> None:
+    graph_at("agentkit:nobody")
+
+
+def no_graph() -> None:
+    check(create_agent)
+
+
+def unknown_rule() -> None:
+    check(create_agent(ScriptedModel("x")), ignore=["AK000"])
+
+
 # The mistake, its class, the nearest standard class, and words that the message must hold: where, and how to mend it.
 MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
+    (cannot_join, "CannotJoin", ValueError, ["'a'", "'b'", "not a node that leads there", "AK101"]),
+    (cannot_load, "CannotLoad", ImportError, ["'agentkit:nobody'", "agentkit has no 'nobody'"]),
+    (no_graph, "NoGraph", TypeError, ["function", "StateGraph", "not the function that makes it"]),
+    (unknown_rule, "UnknownRule", ValueError, ["'AK000'", "AK101"]),
     (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
     (unknown_state_field, "UnknownStateField", ValueError, ["'find'", "'order_id'", "state_schema", "`writes`"]),
     (duplicate_tool, "DuplicateTool", ValueError, ["'look'", "`tools`", "rename"]),

@@ -64,7 +64,7 @@ def concurrent_write(given: Given) -> Iterator[Hit]:
 
     ```python
     from operator import add
-    from typing import Any
+    from typing import Annotated, TypedDict
     from langgraph.graph import START, StateGraph
     from agentkit.check import check
 

@@ -92,9 +92,7 @@ def _of_agent(agent: AgentGraph) -> Picture:
         elif stop.kind == "tools":
             asked = [name for name, kinds in wraps["tool"] if kinds & _APPROVALS]
             kind = "pause" if asked else "tools"
-            note = "; ".join(
-                filter(None, [_inside(wraps["tool"]), f"asks a person: {', '.join(asked)}" if asked else ""])
-            )
+            note = "; ".join(filter(None, [_inside(wraps["tool"]), *(f"{name} asks a person" for name in asked)]))
         elif owners.get(stop.name, frozenset()) & _GATES:
             kind, note = "gate", "gate"
         elif owners.get(stop.name, frozenset()) & _APPROVALS:

@@ -19,7 +19,7 @@ _MARKS: Final = {
     "node": "○",
     "graph": "▣",
 }
-_ASCII: Final = str.maketrans("●○◆■□‖▣│─╌╮╯┤┼├▼◄", "*o#M[=G|--+++++v<")
+_ASCII: Final = str.maketrans("●○◆■□‖▣│─╌╮╯┤┼├┬┴▼▽◄", "*o#M[=G|-.+++++++vv<")
 _LEGEND: Final = {"gate": "◆ gate", "pause": "‖ asks a person", "graph": "▣ a graph of its own"}
 
 
