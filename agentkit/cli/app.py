@@ -1,73 +1,80 @@
-"""The command `agentkit`: the table of its commands, and how a mistake is told."""
+"""The commands of `agentkit`, one module each. A module imports what is slow inside of its function."""
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
 
-from agentkit.errors import AgentkitError
+import typer
+from typer.core import TyperGroup
 
-__all__ = ["COMMANDS", "main"]
+from agentkit.cli import check, graph, plan
+from agentkit.cli.screen import Code, Mistake, complain, forgiving, one_line
 
-COMMANDS: Final[dict[str, str]] = {
-    "chat": "Talk to an agent in the terminal.",
-    "run": "Run an agent once.",
-    "check": "Look for what is wrong in a graph or an agent, without running it.",
-    "graph": "Draw a graph or an agent: text, Mermaid, SVG or PNG.",
-    "plan": "Show the plan of an agent: its stops, and where each may lead.",
-    "threads": "List, show, fork and prune threads.",
-    "trace": "Show what a run did.",
+__all__ = ["app"]
+
+COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
+    "check": check.check,
+    "graph": graph.graph,
+    "plan": plan.plan,
 }
-"""The commands with what they do. `NAME` is the function, or the typer app, `NAME` of the module `agentkit.cli.NAME`;
-one whose module is not there is not offered."""
-
-MISTAKE: Final = 2
-"""The exit status of a mistake of the caller's."""
-_MISSING: Final = "error: this command needs the extra `cli`: pip install 'agentkit[cli]'"
+GROUPS: Final[Mapping[str, typer.Typer]] = {}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command that the arguments name."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        import typer
-    except ImportError:
-        print(_MISSING, file=sys.stderr)
-        raise SystemExit(MISTAKE) from None
-    app = typer.Typer(
-        name="agentkit", help="Check, draw and run agents.", no_args_is_help=True, pretty_exceptions_enable=False
-    )
-    app.callback()(_nothing)
-    called = next((argument for argument in given if not argument.startswith("-")), None)
-    for name, help_ in COMMANDS.items():
-        if find_spec(f"agentkit.cli.{name}") is not None:
-            _add(typer, app, name, help_, load=name == called)
-    try:
-        app(given, prog_name="agentkit")
-    except AgentkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(MISTAKE) from None
+class _Guarded(TyperGroup):
+    """Turns what leaves a command into one line and an exit code."""
 
-
-def _nothing() -> None:
-    """Check, draw and run agents."""
-
-
-def _add(typer: Any, app: Any, name: str, help_: str, *, load: bool) -> None:
-    """Add a command; of those that are not called only the line in the list."""
-    found: Callable[..., Any] = _nothing
-    if load:
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        forgiving()
         try:
-            found = getattr(importlib.import_module(f"agentkit.cli.{name}"), name)
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] == "agentkit":
+            return super().invoke(ctx)
+        except Mistake as mistake:
+            if ctx.params.get("traceback"):
                 raise
-            print(f"{_MISSING} (there is no {error.name})", file=sys.stderr)
-            raise SystemExit(MISTAKE) from None
-    if isinstance(found, typer.Typer):
-        app.add_typer(found, name=name, help=help_)
-    else:
-        app.command(name, help=None if load else help_, short_help=help_)(found)
+            complain(str(mistake))
+            raise typer.Exit(Code.mistake) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(Code.interrupted) from None
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            if ctx.params.get("traceback") or not _is_named(error):
+                raise
+            complain(one_line(error))
+            raise typer.Exit(Code.findings) from None
+
+
+def _is_named(error: Exception) -> bool:
+    """Whether an error says by itself what was wrong; any other is a defect, whose traceback is wanted."""
+    from agentkit.errors import AgentkitError
+
+    return isinstance(error, AgentkitError)
+
+
+app = typer.Typer(
+    cls=_Guarded,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def agentkit(
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error came from.")] = False,
+) -> None:
+    """Run, talk to, draw, check and look after agents.
+
+    MODULE:AGENT names an agent: a module and a name in it (`shop.agents:support`), or a file and a name
+    (`shop/agents.py:support`). The name may be a compiled graph, a graph builder, or a function that makes one.
+
+    Exit codes: 0 fine, 1 findings or a failed run, 2 a mistake in what was asked for, 130 interrupted.
+    """
+
+
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+for _name, _group in GROUPS.items():
+    app.add_typer(_group, name=_name)

@@ -1,63 +1,75 @@
-"""`agentkit check`."""
+"""`agentkit check`: what is wrong in a graph or an agent, found without running it."""
 
 from __future__ import annotations
 
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from agentkit.check import Report, as_json, as_sarif, as_text
-from agentkit.check import check as check_graph
-from agentkit.cli.loading import graphs_in
+from agentkit.cli.screen import Code, Mistake, out
+from agentkit.cli.target import graphs_in
 
 __all__ = ["check"]
 
 
 class Format(StrEnum):
-    """How findings are printed."""
+    """How findings are written."""
 
     text = "text"
     json = "json"
     sarif = "sarif"
 
 
+Targets = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODULE:GRAPH...",
+        help="Graphs or agents: `shop.agents:support`, `shop/agents.py:support`; of a module alone, all its graphs.",
+        show_default=False,
+    ),
+]
+
+
 def check(
-    targets: Annotated[
-        list[str], typer.Argument(metavar="MODULE:GRAPH...", help="Graphs or agents; of MODULE alone, all its graphs.")
-    ],
-    format_: Annotated[Format, typer.Option("--format", help="How findings are printed.")] = Format.text,
-    as_json_: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    targets: Targets,
+    form: Annotated[Format, typer.Option("--format", help="How findings are written.")] = Format.text,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     ignore: Annotated[list[str] | None, typer.Option(metavar="CODE", help="A rule to leave out; repeatable.")] = None,
     durable: Annotated[bool, typer.Option("--durable", help="Threads have to outlive the process.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings make the exit status 1, too.")] = False,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there instead of printing.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings, too.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there.")] = None,
 ) -> None:
     """Look for what is wrong in a graph or an agent, without running it.
 
     Nodes that run twice, joins that wait in vain, concurrent writes, pauses that cannot be resumed, loops without an
-    end, and more; each finding has a code with a page in docs/checks. The exit status is 1 if there are errors, and 2
-    if the command was not understood.
+    end, and more. Each finding has a code with a page in docs/checks. The exit code is 1 if there are errors.
     """
+    from agentkit.check import check as check_graph
+    from agentkit.errors import NoGraph, UnknownRule
+
     graphs = {name: graph for target in targets for name, graph in graphs_in(target).items()}
-    reports = [check_graph(graph, ignore=ignore or (), durable=durable, name=name) for name, graph in graphs.items()]
-    text = _written(Format.json if as_json_ else format_, reports)
+    try:
+        reports = [
+            check_graph(graph, ignore=ignore or (), durable=durable, name=name) for name, graph in graphs.items()
+        ]
+    except (NoGraph, UnknownRule) as error:
+        raise Mistake(str(error)) from error
+    text = _written(Format.json if as_json else form, reports) + "\n"
     if output is not None:
-        output.write_text(text + "\n", encoding="utf-8")
+        output.write_text(text, encoding="utf-8")
     else:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(text)
     failing = ("error", "warning") if strict else ("error",)
     if any(finding.severity in failing for report in reports for finding in report.findings):
-        raise typer.Exit(1)
+        raise typer.Exit(Code.findings)
 
 
-def _written(format_: Format, reports: list[Report]) -> str:
-    if format_ is Format.json:
+def _written(form: Format, reports: list[Any]) -> str:
+    from agentkit.check import as_json, as_sarif, as_text
+
+    if form is Format.json:
         return as_json(reports)
-    if format_ is Format.sarif:
-        return as_sarif(reports)
-    from rich.console import Console  # knows how wide the terminal is, or that there is none
-
-    return as_text(reports, width=min(Console().width, 110))
+    return as_sarif(reports) if form is Format.sarif else as_text(reports, width=min(out().width, 110))

@@ -1,32 +1,38 @@
-"""`agentkit plan`."""
+"""`agentkit plan`: the stops of an agent as text."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import sys
 from typing import Annotated
 
 import typer
 
-from agentkit.cli.loading import graph_at
-from agentkit.errors import CannotLoad
-from agentkit.run import AgentGraph
+from agentkit.cli.screen import Mistake, write_json
+from agentkit.cli.target import Target
 
 __all__ = ["plan"]
 
 
 def plan(
-    target: Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="An agent of agentkit's create_agent.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    target: Target,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON document.")] = False,
 ) -> None:
-    """Show the plan of an agent: its stops in the order of a turn, and where each may lead."""
-    agent = graph_at(target)
+    """Print the stops of an agent, in the order a turn meets them, and where each may lead."""
+    from agentkit import AgentGraph
+    from agentkit.cli.target import graph
+
+    agent = graph(target)
     if not isinstance(agent, AgentGraph):
-        raise CannotLoad(target, "only agentkit's agents have a plan; `agentkit graph` draws any graph")
+        raise Mistake(f"{target} is a graph without a plan; draw it with: agentkit graph {target}")
     if as_json:
-        stops = [dataclasses.asdict(stop) for stop in agent.plan.stops]
-        text = json.dumps({"entry": agent.plan.entry, "loop_entry": agent.plan.loop_entry, "stops": stops}, indent=2)
+        stops = [
+            {
+                "name": stop.name,
+                "kind": stop.kind,
+                "leads_to": [target for target in stop.targets if target not in stop.hidden],
+                "may_jump": list(stop.declared),
+            }
+            for stop in agent.plan.stops
+        ]
+        write_json({"entry": agent.plan.entry, "loop_entry": agent.plan.loop_entry, "stops": stops})
     else:
-        text = str(agent.plan)
-    sys.stdout.write(text + "\n")
+        typer.echo(str(agent.plan))

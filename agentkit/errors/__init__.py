@@ -4,7 +4,6 @@
 AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
 │   ├── CannotJoin
-│   ├── CannotLoad (ImportError)
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
 │   ├── InvalidContract
@@ -39,7 +38,6 @@ AgentkitError
 from agentkit.errors.building import (
     AgentkitError,
     CannotJoin,
-    CannotLoad,
     ConfigurationError,
     ConfigurationWarning,
     DuplicateMiddleware,
@@ -79,7 +77,6 @@ from agentkit.errors.running import (
 __all__ = [
     "AgentkitError",
     "CannotJoin",
-    "CannotLoad",
     "ConfigurationError",
     "ConfigurationWarning",
     "DuplicateMiddleware",

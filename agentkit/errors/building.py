@@ -7,7 +7,6 @@ from collections.abc import Iterable
 __all__ = [
     "AgentkitError",
     "CannotJoin",
-    "CannotLoad",
     "ConfigurationError",
     "ConfigurationWarning",
     "DuplicateMiddleware",
@@ -152,19 +151,6 @@ class CannotJoin(ConfigurationError):
             f"barrier cannot join the branch from {source!r} before {target!r}: {why}. "
             "Name the nodes whose edges lead to the target, as the finding AK101 does."
         )
-
-
-class CannotLoad(ConfigurationError, ImportError):
-    """A command was given a `MODULE:NAME` that leads to nothing it can use.
-
-    Attributes:
-        target: What was given.
-    """
-
-    def __init__(self, target: str, why: str) -> None:
-        """Name what was given and what is wrong with it."""
-        self.target = target
-        super().__init__(f"cannot load {target!r}: {why}.")
 
 
 class NoGraph(ConfigurationError, TypeError):

@@ -17,7 +17,6 @@ from pydantic import BaseModel
 
 from agentkit import Middleware, Placement, barrier, create_agent, errors, thread
 from agentkit.check import check
-from agentkit.cli.loading import graph_at
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
 from agentkit.middleware import Approval, ApprovalRule, Gates, StepBudget
 from agentkit.testing import ScriptedModel, ai, tool_call
@@ -233,10 +232,6 @@ def cannot_join() -> None:
     barrier(StateGraph(AgentState), ["a"], "b")
 
 
-def cannot_load() -> None:
-    graph_at("agentkit:nobody")
-
-
 def no_graph() -> None:
     check(create_agent)
 
@@ -248,7 +243,6 @@ def unknown_rule() -> None:
 # The mistake, its class, the nearest standard class, and words that the message must hold: where, and how to mend it.
 MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (cannot_join, "CannotJoin", ValueError, ["'a'", "'b'", "not a node that leads there", "AK101"]),
-    (cannot_load, "CannotLoad", ImportError, ["'agentkit:nobody'", "agentkit has no 'nobody'"]),
     (no_graph, "NoGraph", TypeError, ["function", "StateGraph", "not the function that makes it"]),
     (unknown_rule, "UnknownRule", ValueError, ["'AK000'", "AK101"]),
     (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
