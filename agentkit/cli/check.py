@@ -57,14 +57,32 @@ def check(
         ]
     except (NoGraph, UnknownRule) as error:
         raise Mistake(str(error)) from error
-    text = _written(Format.json if as_json else form, reports) + "\n"
+    kind = Format.json if as_json else form
+    text = _written(kind, reports) + "\n"
     if output is not None:
         output.write_text(text, encoding="utf-8")
+    elif kind is Format.text:
+        _show(text)
     else:
         sys.stdout.write(text)
     failing = ("error", "warning") if strict else ("error",)
     if any(finding.severity in failing for report in reports for finding in report.findings):
         raise typer.Exit(Code.findings)
+
+
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "no": "green"}
+
+
+def _show(text: str) -> None:
+    """Print findings, with the severities in colour where somebody looks."""
+    from rich.text import Text
+
+    console = out()
+    for line in text.splitlines():
+        shown = Text(line)
+        for word, style in _STYLES.items():
+            shown.highlight_regex(rf"(?<=: ){word}(?= [A-Z]{{2}}\d| findings)", style)
+        console.print(shown, soft_wrap=True)
 
 
 def _written(form: Format, reports: list[Any]) -> str:
