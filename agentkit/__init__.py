@@ -48,7 +48,7 @@ _HOMES: typing.Final = {
     "exit_of": "agentkit.exits",
     "thread": "agentkit.run",
 }
-_PACKAGES: typing.Final = frozenset({"check", "errors", "middleware", "testing", "tools"})
+_PACKAGES: typing.Final = frozenset({"check", "errors", "ledger", "middleware", "testing", "tools"})
 
 
 if not typing.TYPE_CHECKING:  # a checker shall see what is there, and nothing else
