@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-turn bench-checkpoints
+.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-turn bench-checkpoints upstream cve
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -39,6 +39,9 @@ $(BIN)/.with-%: $(BIN)/.made pyproject.toml
 
 demo: $(BIN)/.with-demo  ## run the order assistant offline, on its own database (ARGS=--help lists its options)
 	@$(BIN)/python -m examples.order_assistant $(ARGS)
+
+cve: $(BIN)/.with-demo  ## assess published vulnerabilities offline (ARGS="CVE-2021-44228 --as-drawn" shows the fault)
+	@$(BIN)/python -m examples.cve_assessor $(ARGS)
 
 test: check  ## lint, types, import layers and all tests
 	$(SAY) 'pytest'
@@ -117,5 +120,8 @@ probes: $(BIN)/.with-dev  ## what users of agent frameworks reported, asked of a
 	then $(BIN)/python $(SHARED)/probes/run.py $(ARGS); \
 	else echo 'probes: $(SHARED)/probes is not here; set SHARED=folder'; fi
 
+upstream: $(BIN)/.with-dev  ## check every graph that LangGraph's own tests build (downloads them into .upstream)
+	@bash scripts/upstream_graphs.sh $(BIN)/python
+
 clean:  ## remove environments, builds and caches
-	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-otel .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis
+	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-otel .upstream .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis

@@ -7,6 +7,7 @@ if typing.TYPE_CHECKING:
     from langchain.agents.middleware import AgentMiddleware, AgentState
 
     from agentkit.agent import create_agent
+    from agentkit.check import barrier
     from agentkit.exits import Exit, exit_of
     from agentkit.limits import Limits
     from agentkit.middleware_base import Middleware, Placement
@@ -25,6 +26,7 @@ __all__ = [
     "Placement",
     "Run",
     "as_tool",
+    "barrier",
     "create_agent",
     "exit_of",
     "thread",
@@ -41,11 +43,12 @@ _HOMES: typing.Final = {
     "Placement": "agentkit.middleware_base",
     "Run": "agentkit.watch",
     "as_tool": "agentkit.subagent",
+    "barrier": "agentkit.check",
     "create_agent": "agentkit.agent",
     "exit_of": "agentkit.exits",
     "thread": "agentkit.run",
 }
-_PACKAGES: typing.Final = frozenset({"errors", "ledger", "middleware", "testing", "tools"})
+_PACKAGES: typing.Final = frozenset({"check", "errors", "ledger", "middleware", "testing", "tools"})
 
 
 if not typing.TYPE_CHECKING:  # a checker shall see what is there, and nothing else

@@ -8,12 +8,14 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from agentkit.cli import plan, trace
+from agentkit.cli import check, graph, plan, trace
 from agentkit.cli.screen import Code, Mistake, complain, forgiving, one_line
 
 __all__ = ["app"]
 
 COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
+    "check": check.check,
+    "graph": graph.graph,
     "plan": plan.plan,
     "trace": trace.trace,
 }

@@ -18,7 +18,7 @@ import typer
 
 from agentkit.cli.screen import Mistake
 
-__all__ = ["Target", "graph", "load"]
+__all__ = ["Target", "graph", "graphs_in", "load"]
 
 Target = Annotated[
     str,
@@ -80,6 +80,24 @@ def graph(target: str, **offers: Any) -> Any:
         module = sys.modules.get(where) if not where.endswith(".py") else _from_file(where)
         there = f" {_there_is(module)}" if module else ""
         raise Mistake(f"{target} is of type {type(found).__name__}, not an agent or a graph.{there}")
+    return found
+
+
+def graphs_in(target: str) -> dict[str, Any]:
+    """What a target names, as it is; of a module or file alone, every graph and builder in it, by their targets.
+
+    Raises:
+        Mistake: As `load`, and if a module holds no graph.
+    """
+    from langgraph.graph import StateGraph
+    from langgraph.pregel import Pregel
+
+    if ":" in target:
+        return {target: load(target)}
+    module = _from_file(target) if target.endswith(".py") else _from_module(target)
+    found = {f"{target}:{name}": each for name, each in vars(module).items() if isinstance(each, Pregel | StateGraph)}
+    if not found:
+        raise Mistake(f"{target} holds no graph; {_FORM}. {_there_is(module)}")
     return found
 
 

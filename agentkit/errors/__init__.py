@@ -3,12 +3,15 @@
 ```
 AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
+│   ├── CannotJoin
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
 │   ├── InvalidContract
 │   ├── InvalidHook
+│   ├── NoGraph (TypeError)
 │   ├── PlacementConflict
 │   ├── ReservedField
+│   ├── UnknownRule
 │   └── UnknownStateField
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
 │   ├── UndeclaredJump
@@ -54,14 +57,17 @@ AgentkitError
 
 from agentkit.errors.building import (
     AgentkitError,
+    CannotJoin,
     ConfigurationError,
     ConfigurationWarning,
     DuplicateMiddleware,
     DuplicateTool,
     InvalidContract,
     InvalidHook,
+    NoGraph,
     PlacementConflict,
     ReservedField,
+    UnknownRule,
     UnknownStateField,
 )
 from agentkit.errors.decisions import (
@@ -113,6 +119,7 @@ from agentkit.errors.storing import (
 
 __all__ = [
     "AgentkitError",
+    "CannotJoin",
     "ConfigurationError",
     "ConfigurationWarning",
     "DuplicateMiddleware",
@@ -138,6 +145,7 @@ __all__ = [
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
+    "NoGraph",
     "NotEntitled",
     "NotJournaled",
     "PlacementConflict",
@@ -153,6 +161,7 @@ __all__ = [
     "UnknownCheckpoint",
     "UnknownDecision",
     "UnknownEffect",
+    "UnknownRule",
     "UnknownStateField",
     "UnreadableReply",
     "UnreadableTrace",

@@ -15,10 +15,12 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain.tools import tool
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from agentkit import Middleware, Placement, checkpoint, create_agent, errors, thread
+from agentkit import Middleware, Placement, barrier, checkpoint, create_agent, errors, thread
+from agentkit.check import check
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
 from agentkit.ledger import Call, Ledger, Settlement
 from agentkit.middleware import Approval, ApprovalRule, EffectLedger, Gates, RunLog, StepBudget
@@ -242,6 +244,18 @@ def unreadable_trace() -> None:
     read(Path("pyproject.toml"))
 
 
+def cannot_join() -> None:
+    barrier(StateGraph(AgentState), ["a"], "b")
+
+
+def no_graph() -> None:
+    check(create_agent)
+
+
+def unknown_rule() -> None:
+    check(create_agent(ScriptedModel("x")), ignore=["AK000"])
+
+
 def recorded(body: Any, *, url: str = "memory:", **options: Any) -> Any:
     """An agent that records its writing calls, and the ledger that its tool may use."""
     with Ledger(url) as ledger:
@@ -364,6 +378,9 @@ def unknown_checkpoint() -> None:
 
 
 MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
+    (cannot_join, "CannotJoin", ValueError, ["'a'", "'b'", "not a node that leads there", "AK101"]),
+    (no_graph, "NoGraph", TypeError, ["function", "StateGraph", "not the function that makes it"]),
+    (unknown_rule, "UnknownRule", ValueError, ["'AK000'", "AK101"]),
     (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
     (unknown_state_field, "UnknownStateField", ValueError, ["'find'", "'order_id'", "state_schema", "`writes`"]),
     (duplicate_tool, "DuplicateTool", ValueError, ["'look'", "`tools`", "rename"]),

@@ -1,0 +1,1 @@
+"""Assesses published vulnerabilities: data and score are fetched side by side, and meet once."""
