@@ -25,6 +25,13 @@ AgentkitError
 │   ├── WrongCall
 │   ├── InvalidEdit
 │   └── NotEntitled
+├── LedgerError (RuntimeError)              the record of effects
+│   ├── LedgerUnavailable
+│   ├── EffectSuperseded
+│   └── NotJournaled
+├── UnrecordableResult (TypeError)
+├── UnknownEffect (LookupError)
+├── InvalidSettlement (ValueError)
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
@@ -63,6 +70,15 @@ from agentkit.errors.decisions import (
     UnknownDecision,
     WrongCall,
 )
+from agentkit.errors.effects import (
+    EffectSuperseded,
+    InvalidSettlement,
+    LedgerError,
+    LedgerUnavailable,
+    NotJournaled,
+    UnknownEffect,
+    UnrecordableResult,
+)
 from agentkit.errors.running import (
     ForgottenPause,
     GateTripped,
@@ -98,6 +114,7 @@ __all__ = [
     "ConfigurationWarning",
     "DuplicateMiddleware",
     "DuplicateTool",
+    "EffectSuperseded",
     "ForgottenPause",
     "GateTripped",
     "HookError",
@@ -107,14 +124,18 @@ __all__ = [
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
+    "InvalidSettlement",
     "InvalidStoreUrl",
     "LeaseLost",
+    "LedgerError",
+    "LedgerUnavailable",
     "MissingCheckpointer",
     "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
     "NotEntitled",
+    "NotJournaled",
     "PlacementConflict",
     "ReservedField",
     "StoreFull",
@@ -127,9 +148,11 @@ __all__ = [
     "UndeclaredJump",
     "UnknownCheckpoint",
     "UnknownDecision",
+    "UnknownEffect",
     "UnknownStateField",
     "UnreadableReply",
     "UnreadableValue",
+    "UnrecordableResult",
     "UnstorableValue",
     "UnusedDecision",
     "WrongCall",
