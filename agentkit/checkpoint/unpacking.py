@@ -13,6 +13,7 @@ import re
 import uuid
 import zoneinfo
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 import ormsgpack
@@ -276,8 +277,7 @@ def _moment(allowed: Allowed, parts: Any) -> Any:
 
 
 def _array(allowed: Allowed, parts: Any) -> Any:
-    import numpy
-
+    numpy = import_module("numpy")  # which whoever stores arrays has
     dtype, shape, order, data = parts
     return numpy.frombuffer(data, dtype=numpy.dtype(dtype)).reshape(shape, order=order).copy(order="K")
 
