@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from langchain.agents.middleware import AgentMiddleware
 
@@ -68,6 +68,17 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
     pauses_tools: bool = False
     """Whether `wrap_tool_call` pauses single calls. When a new message comes instead of an answer, the results of those
     that went on are then kept; the engine would drop them. Costs one more reading of the thread per message."""
+
+    def renamed(self, name: str) -> Self:
+        """This middleware under the name that is its own in an agent with several of its name (`NAME#2`).
+
+        The default keeps it as it is. Where the name is the key of what it keeps in the state, return a copy that has
+        the new one, or the instances share what they keep.
+
+        Args:
+            name: The name in that agent.
+        """
+        return self
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Turn each wrap of the class that is a generator function into its sync and async form."""

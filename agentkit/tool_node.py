@@ -21,6 +21,7 @@ from langgraph.types import Command
 
 from agentkit import executions
 from agentkit._compat import read_state
+from agentkit.beside import complete
 from agentkit.chain import Layer, compose
 from agentkit.contract import contract_of
 from agentkit.errors import ToolTimeout
@@ -71,11 +72,12 @@ def _wrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any
 
     with executions.ledger():
         try:
-            return compose(layers, core, is_async=False)(request)
+            result = compose(layers, core, is_async=False)(request)
         except Exception as error:
-            if executions.is_told(error):
-                return _error_result(request, error)
-            raise
+            if not executions.is_told(error):
+                raise
+            result = _error_result(request, error)
+        return complete(result, request.tool_call["id"])
 
 
 async def _awrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any]) -> Any:
@@ -84,11 +86,12 @@ async def _awrapped(layers: Sequence[Layer], request: Any, execute: Callable[[An
 
     with executions.ledger():
         try:
-            return await compose(layers, core, is_async=True)(request)
+            result = await compose(layers, core, is_async=True)(request)
         except Exception as error:
-            if executions.is_told(error):
-                return _error_result(request, error)
-            raise
+            if not executions.is_told(error):
+                raise
+            result = _error_result(request, error)
+        return complete(result, request.tool_call["id"])
 
 
 def _error_result(request: Any, error: Exception) -> ToolMessage:

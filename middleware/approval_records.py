@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from agentkit.middleware.approval_policy import Case
 from agentkit.transcript import REWRITTEN, SYNTHETIC
 
-__all__ = ["ApprovalRecord", "by_whom", "log", "recorded", "refusal", "telling"]
+__all__ = ["ApprovalRecord", "by_whom", "log", "refusal", "telling"]
 
 _LOG = logging.getLogger("agentkit")
 
@@ -67,16 +67,6 @@ def refusal(record: ApprovalRecord, case: Case) -> ToolMessage:
 def by_whom(record: ApprovalRecord) -> str:
     """Who decided, as the end of a clause; empty if nobody said."""
     return f" by {record['by']}" if record["by"] else ""
-
-
-def recorded(result: Any, records: Sequence[ApprovalRecord]) -> Any:
-    """A call's result as one update of state that also keeps the decisions on it."""
-    kept = {"approvals": list(records)}
-    if isinstance(result, ToolMessage):
-        return Command(update={"messages": [result], **kept})
-    if isinstance(result, Command) and isinstance(result.update, dict) and result.graph is None:
-        return replace(result, update={**result.update, **kept})
-    return [*(result if isinstance(result, list) else [result]), Command(update=kept)]
 
 
 def telling(result: Any, call: ToolCall, records: Sequence[ApprovalRecord]) -> Any:

@@ -119,7 +119,7 @@ class MiddlewareContract:
         for entry in _SYNC_AND_ASYNC:
             one = self._trial(create, [self.make()]).run(self.prompt, entry)
             both = self._trial(create, self._pair(create)).run(self.prompt, entry)
-            assert comparable(both.error) == comparable(one.error), f"{entry}: two instances raise {both.error!r}"
+            assert type(both.error) is type(one.error), f"{entry}: two instances raise {both.error!r}"
 
     def test_requests_are_well_formed(self, create: Factory) -> None:
         """What the model gets would be accepted by a strict provider: each call has its result, and so on."""
