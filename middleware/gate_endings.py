@@ -46,9 +46,7 @@ def closing_call(
     try:
         response = yield request.override(tools=[], tool_choice=None, messages=[*request.messages, told])
     except Exception as error:
-        _LOG.warning(
-            "the closing call failed: %s", type(error).__name__, extra={"event": "gate_closing_failed"}, exc_info=True
-        )
+        _LOG.warning("the closing call failed: %s", type(error).__name__, extra={"event": "gate_closing_failed"})
         return AIMessage(_fallback(request.messages, why))
     reply = next((m for m in reversed(response.result) if isinstance(m, AIMessage)), None)
     if response.structured_response is not None or _is_plainsaid(reply):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import ToolCall, ToolMessage
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
@@ -101,10 +101,17 @@ class ToolRetry(Middleware):
         try:
             result = yield from tries.over(request)
         except Exception as error:
-            if not self._policy.takes(error):
+            if not self._policy.takes(error) or self._on_failure == "raise":
+                self._counted(None, tries.retries)  # a wrap further out may make a result of it
+                if self._policy.takes(error):
+                    error.add_note(f"{self.name} gave up the call of `{call['name']}`: {tries.why}")
                 raise
-            result = self._failed(request, error, tries)
-        return beside(result, {"tool_retries": {self.name: tries.retries}}) if tries.retries else result
+            result = self._failed(call, error, tries)
+        return self._counted(result, tries.retries)
+
+    def _counted(self, result: Any, retries: int) -> Any:
+        """The result, with the retries that it took noted in state."""
+        return beside(result, {"tool_retries": {self.name: retries}}) if retries else result
 
     def _share(self, request: ToolCallRequest) -> int | None:
         """This call's part of the retries that are left: calls that run side by side cannot see what the others use."""
@@ -120,14 +127,11 @@ class ToolRetry(Middleware):
         each, over = divmod(left, len(siblings))
         return each + (siblings.index(request.tool_call["id"]) < over)
 
-    def _failed(self, request: ToolCallRequest, error: Exception, tries: Tries) -> ToolMessage:
+    def _failed(self, call: ToolCall, error: Exception, tries: Tries) -> ToolMessage:
         """What the model is told when a transient failure remains."""
-        name = request.tool_call["name"]
-        if self._on_failure == "raise":
-            error.add_note(f"{self.name} gave up the call of `{name}`: {tries.why}")
-            raise error
+        name = call["name"]
         text = self._on_failure(error) if callable(self._on_failure) else _told(name, error, tries)
-        return ToolMessage(text, tool_call_id=request.tool_call["id"], name=name, status="error")
+        return ToolMessage(text, tool_call_id=call["id"], name=name, status="error")
 
 
 def _told(name: str, error: Exception, tries: Tries) -> str:
