@@ -152,8 +152,8 @@ class ToolsStep:
         written = [
             fields
             for call in calls
-            if (writes := contract_of(self.tools_by_name.get(call["name"])).writes)
             for message in _answers_of(call, outputs)
+            if (writes := contract_of(self._executed(message, call)).writes)
             if (fields := fields_of(message, writes))
         ]
         outputs = collected(outputs, calls, state)
@@ -165,6 +165,11 @@ class ToolsStep:
         if isinstance(outputs, dict) and len(written) == 1 and "messages" not in written[0]:
             return {**outputs, **written[0]}
         return [*(outputs if isinstance(outputs, list) else [outputs]), *(Command(update=update) for update in written)]
+
+    def _executed(self, message: ToolMessage, call: ToolCall) -> BaseTool | None:
+        """The tool that gave a result: a wrap may have made another call of it."""
+        tools = self.tools_by_name
+        return tools.get(message.name or "") or tools.get(call["name"])
 
     def _sequenced(self, calls: Sequence[ToolCall], state: State) -> ToolCall | None:
         """The call that others of its batch may wait for."""

@@ -86,7 +86,7 @@ def telling(result: Any, call: ToolCall, records: Sequence[ApprovalRecord]) -> A
     content: Any = f"{told}\n{result.content}"
     if isinstance(result.content, list):
         content = [{"type": "text", "text": told}, *result.content]
-    extra = {**result.additional_kwargs, REWRITTEN: True}
+    extra = {**result.additional_kwargs, REWRITTEN: told}
     return result.model_copy(update={"content": content, "additional_kwargs": extra})
 
 

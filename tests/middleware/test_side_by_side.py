@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NotRequired
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from tenacity import wait_none
 
-from agentkit import Middleware, as_tool, create_agent, exit_of, thread
+from agentkit import AgentState, Middleware, as_tool, create_agent, exit_of, thread
 from agentkit.errors import ConfigurationError, HookError
 from agentkit.middleware import (
     Approval,
@@ -291,6 +291,33 @@ class TestApprovalBesideOthers:
             texts.append(ended.messages[2].text)
         assert texts[0] == texts[1]
         assert "condition" not in caplog.text
+
+    @pytest.mark.parametrize(
+        ("decision", "filled"),
+        [
+            ({"type": "approve"}, {"order_id": "order 1"}),
+            ({"type": "edit", "edited_action": {"args": {"x": 2}}}, {"order_id": "order 2"}),
+            ({"type": "edit", "edited_action": {"name": "user", "args": {"x": 3}}}, {"user_id": "user 3"}),
+            ({"type": "respond", "message": "there is none"}, {}),
+        ],
+    )
+    def test_state_fields_are_filled_by_the_tool_that_ran(
+        self, desk: Any, granularity: Any, decision: Any, filled: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Shop(AgentState):
+            order_id: NotRequired[str]
+            user_id: NotRequired[str]
+
+        def found(name: str) -> Any:
+            return desk.tool(name, lambda x: {"id": f"{name} {x}"}, effect="read", writes={f"{name}_id": "id"})
+
+        model = ScriptedModel(ai("", tool_call("order", {"x": 1})), "done")
+        tools = [found("order"), found("user")]
+        agent = agent_of(model, tools, Approval("order"), state_schema=Shop, granularity=granularity)
+        run(agent, "hi", CFG)
+        ended = run(agent, decide(agent.get_state(CFG), {"c1": decision}), CFG)
+        assert {key: value for key, value in ended.values.items() if key.endswith("_id")} == filled
+        assert "is not written" not in caplog.text
 
     def test_a_call_that_an_approver_let_through_may_have_run_when_it_is_withdrawn(self, desk: Any) -> None:
         def dies(x: int) -> str:
