@@ -9,7 +9,7 @@ from langgraph.config import get_config
 from langgraph.types import interrupt
 from pydantic import PlainValidator, ValidationError, WithJsonSchema
 
-from agentkit._compat import has_saver, has_unaddressed_answer
+from agentkit._compat import drop_stale_answer, has_saver, is_addressed
 from agentkit.errors import MissingCheckpointer
 
 __all__ = ["ask"]
@@ -40,11 +40,10 @@ def ask(
     config = get_config()
     if not has_saver(config):
         raise MissingCheckpointer(asker)
-    addressed = not has_unaddressed_answer(config)
+    drop_stale_answer(config)
     form: Any = Annotated  # made at run time; type checkers know only literal arguments
-    answer = cast(
-        type[AnswerT], form[Any, PlainValidator(lambda given: check(given, addressed)), WithJsonSchema(dict(schema))]
-    )
+    checked = PlainValidator(lambda given: check(given, is_addressed(given, config)))
+    answer = cast(type[AnswerT], form[Any, checked, WithJsonSchema(dict(schema))])
     try:
         return interrupt(dict(question), response_schema=answer)
     except ValidationError as refused:

@@ -221,8 +221,9 @@ class Approval(Middleware):
         case = self._case(request, verdict.call, tools)
         consents: list[str | None] = []
         editors: list[str | None] = []
+        reused = any(record["tool_call_id"] == verdict.call["id"] for record in request.state.get(_RECORDS) or [])
         while case.missing(consents) > 0:
-            question = Question(verdict.call, case, tools, tuple(consents), tuple(editors))
+            question = Question(verdict.call, case, tools, tuple(consents), tuple(editors), reused)
             decision = ask(question.payload(), question.check, question.schema(), asker=self.name)
             record = self._record(verdict.call, case, decision)
             verdict.records.append(record)

@@ -20,6 +20,7 @@ from agentkit.middleware.approval_policy import Case, DecisionType
 __all__ = ["Decision", "PendingApproval", "Question", "decide", "decided_at", "pending_approvals"]
 
 _KIND: Final = "tool_approval"
+_REUSED: Final = "an earlier call had the same id and was decided on, so it may be meant for that one."
 _TEXT: Final = {"type": "string"}
 
 
@@ -60,6 +61,7 @@ class Question:
         tools: The agent's tools by name.
         consents: Who approved it already.
         edited_by: Who made it what it is, if a person did.
+        id_reused: Whether an earlier call of the thread that had the same id was decided on.
     """
 
     call: ToolCall
@@ -67,6 +69,7 @@ class Question:
     tools: Mapping[str, BaseTool]
     consents: tuple[str | None, ...] = ()
     edited_by: tuple[str | None, ...] = ()
+    id_reused: bool = False
 
     def payload(self) -> dict[str, Any]:
         """What a person is shown: LangChain's `ToolApprovalRequest`, and more."""
@@ -83,6 +86,7 @@ class Question:
             "approved_by": list(self.consents),
             "missing": case.missing(self.consents),
             "edited": bool(self.edited_by),
+            "id_reused": self.id_reused,
             "asked_at": case.asked_at.isoformat() if case.asked_at else None,
             "expires_at": case.expires_at.isoformat() if case.expires_at else None,
         }
@@ -127,6 +131,8 @@ class Question:
         decision = _shaped(answer, id, self.case.allowed)
         if decision.get("tool_call_id", id) != id:
             raise WrongCall(id, f"it is for call {decision['tool_call_id']!r}. Decide on the call that is asked about.")
+        if not addressed and self.id_reused:
+            raise IncompleteDecision(id, f"{_REUSED} Resume with `decide`, by the question's own id.")
         if not addressed and "tool_call_id" not in decision:
             raise IncompleteDecision(
                 id, "it names no call, so it may be meant for another. Resume with `decide`, or add `tool_call_id`."
@@ -201,6 +207,8 @@ def decide(paused: StateSnapshot | Mapping[str, Any], decisions: Mapping[str, De
         if len(meant) > 1:
             raise WrongCall(key, "several questions are about a call of this id; use the questions' own ids.")
         one = meant[0]
+        if key != one.id and one.request.get("id_reused"):
+            raise WrongCall(key, f"{_REUSED} Use the question's own id.")
         shaped = _shaped(decision, one.tool_call_id, one.request["allowed"])
         if shaped.get("tool_call_id", one.tool_call_id) != one.tool_call_id:
             raise WrongCall(key, f"the decision is for call {shaped['tool_call_id']!r}.")

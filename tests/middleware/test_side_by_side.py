@@ -12,7 +12,7 @@ from langgraph.types import Command, interrupt
 from tenacity import wait_none
 
 from agentkit import AgentState, Middleware, as_tool, create_agent, exit_of, thread
-from agentkit.errors import ConfigurationError, HookError
+from agentkit.errors import ConfigurationError, HookError, IncompleteDecision, WrongCall
 from agentkit.middleware import (
     Approval,
     ApprovalRule,
@@ -353,3 +353,19 @@ class TestOnTrip:
         run(agent_of(model, [desk.tool("look")], Gates(StepBudget(1))), "hi", CFG)
         assert "RuntimeError" in caplog.text
         assert "secret" not in caplog.text
+
+
+class TestReusedCallIds:
+    def test_a_second_click_does_not_decide_on_the_next_call_of_that_id(self, desk: Any, call: EntryPoint) -> None:
+        model = ScriptedModel(ai("", tool_call("pay", {"x": 1}, "0")), ai("", tool_call("pay", {"x": 9}, "0")), "done")
+        agent = agent_of(model, [desk.tool("pay")], Approval("pay"))
+        run(agent, "hi", CFG, entry=call)
+        run(agent, decide(agent.get_state(CFG), {"0": {"type": "approve"}}), CFG, entry=call)
+        with pytest.raises(WrongCall, match="own id"):
+            decide(agent.get_state(CFG), {"0": {"type": "approve"}})
+        bare: Command[Any] = Command(resume={"type": "approve", "tool_call_id": "0"})
+        assert isinstance(run(agent, bare, CFG, entry=call, catch=True).error, IncompleteDecision)
+        assert desk.values == [1]
+        [question] = pending_approvals(agent.get_state(CFG))
+        ended = run(agent, decide(agent.get_state(CFG), {question.id: {"type": "reject"}}), CFG, entry=call)
+        assert (ended.text, desk.values) == ("done", [1])
