@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from traceback import walk_tb
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ __all__ = [
     "has_saver",
     "is_addressed",
     "is_empty_stream",
+    "is_new",
     "is_resumed",
     "is_task",
     "node_trace_policy",
@@ -61,6 +62,12 @@ def has_saver(config: RunnableConfig) -> bool:
 def is_addressed(answer: Any, config: RunnableConfig) -> bool:
     """Whether an answer that `interrupt()` is about to hand out was given to this task by its question's id."""
     return any(answer is one for one in config["configurable"][_SCRATCHPAD].resume)
+
+
+def is_new(answer: Any, config: RunnableConfig) -> bool:
+    """Whether an answer that `interrupt()` is about to hand out was given with this resume, and not read before."""
+    given: Mapping[str, Any] = config["configurable"].get(_RESUME_MAP) or {}
+    return not is_addressed(answer, config) or any(answer is one for one in given.values())
 
 
 def drop_stale_answer(config: RunnableConfig) -> None:

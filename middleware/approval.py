@@ -24,6 +24,7 @@ from agentkit.beside import beside
 from agentkit.errors import ConfigurationError
 from agentkit.exits import Exit
 from agentkit.middleware.approval_decisions import (
+    READ_AGAIN,
     Decision,
     PendingApproval,
     Question,
@@ -258,7 +259,8 @@ class Approval(Middleware):
 
     def _record(self, call: ToolCall, case: Case, decision: Mapping[str, Any]) -> ApprovalRecord:
         at = decided_at(decision, call["id"]) if "at" in decision else self._clock()
-        late = case.expires_at is not None and at > case.expires_at and decision["type"] != "reject"
+        too_late = case.expires_at is not None and at > case.expires_at and not decision.get(READ_AGAIN)
+        late = too_late and decision["type"] != "reject"
         record = ApprovalRecord(
             tool_call_id=call["id"],
             name=call["name"],

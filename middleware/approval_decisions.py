@@ -16,10 +16,13 @@ from typing_extensions import TypedDict
 
 from agentkit.errors import IncompleteDecision, InvalidEdit, NotEntitled, UnknownDecision, WrongCall
 from agentkit.middleware.approval_policy import Case, DecisionType
+from agentkit.pause import Delivery
 
-__all__ = ["Decision", "PendingApproval", "Question", "decide", "decided_at", "pending_approvals"]
+__all__ = ["READ_AGAIN", "Decision", "PendingApproval", "Question", "decide", "decided_at", "pending_approvals"]
 
 _KIND: Final = "tool_approval"
+READ_AGAIN: Final = "read_again"
+"""Marks a decision that was taken before, in time, and is read again since another followed it."""
 _REUSED: Final = "an earlier call had the same id and was decided on, so it may be meant for that one."
 _TEXT: Final = {"type": "string"}
 
@@ -117,12 +120,12 @@ class Question:
         tool = self.tools.get(self.call["name"])
         return {"name": {"enum": sorted(self.tools)}, "args": _parameters(tool) if tool else {}}
 
-    def check(self, answer: Any, addressed: bool) -> dict[str, Any]:
+    def check(self, answer: Any, came: Delivery) -> dict[str, Any]:
         """The decision as it was sent, if it can be taken.
 
         Args:
             answer: What the run was resumed with.
-            addressed: Whether it was sent to this question by its id.
+            came: How it came.
 
         Raises:
             InvalidDecision: If it cannot.
@@ -131,9 +134,9 @@ class Question:
         decision = _shaped(answer, id, self.case.allowed)
         if decision.get("tool_call_id", id) != id:
             raise WrongCall(id, f"it is for call {decision['tool_call_id']!r}. Decide on the call that is asked about.")
-        if not addressed and self.id_reused:
+        if not came.addressed and self.id_reused:
             raise IncompleteDecision(id, f"{_REUSED} Resume with `decide`, by the question's own id.")
-        if not addressed and "tool_call_id" not in decision:
+        if not came.addressed and "tool_call_id" not in decision:
             raise IncompleteDecision(
                 id, "it names no call, so it may be meant for another. Resume with `decide`, or add `tool_call_id`."
             )
@@ -146,7 +149,7 @@ class Question:
             raise NotEntitled(id, f"{by!r} has approved it already; somebody else must, too.")
         if decision["type"] == "edit":
             _check_arguments(self.edited(decision), self.tools)
-        return decision
+        return decision if came.new else {**decision, READ_AGAIN: True}
 
     def edited(self, decision: Mapping[str, Any]) -> ToolCall:
         """The call that an edit makes of this one."""

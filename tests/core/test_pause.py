@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from agentkit import thread
 from agentkit.errors import MissingCheckpointer
-from agentkit.pause import ask
+from agentkit.pause import Delivery, ask
 
 CFG = thread("t")
 
@@ -26,10 +26,10 @@ class NotANumber(ValueError):
     """The answer is none."""
 
 
-def a_number(answer: Any, addressed: bool) -> int:
+def a_number(answer: Any, came: Delivery) -> int:
     if not isinstance(answer, int):
         raise NotANumber(repr(answer))
-    return answer if addressed else -answer
+    return answer if came.addressed else -answer
 
 
 def asking(name: str) -> Any:

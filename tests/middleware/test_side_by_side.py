@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime, timedelta
 from typing import Any, NotRequired
 
 import pytest
@@ -353,6 +354,29 @@ class TestOnTrip:
         run(agent_of(model, [desk.tool("look")], Gates(StepBudget(1))), "hi", CFG)
         assert "RuntimeError" in caplog.text
         assert "secret" not in caplog.text
+
+
+class TestWhenADecisionWasTaken:
+    @pytest.mark.parametrize("stamped", [True, False])
+    def test_consent_in_time_stays_so_when_the_next_comes_too_late(self, desk: Any, stamped: bool) -> None:
+        now = [datetime(2030, 1, 1, tzinfo=UTC)]
+        rule = ApprovalRule(tool="pay", approvers=2, expires=3600)
+        model = ScriptedModel(ai("", tool_call("pay", id="a"), tool_call("pay", id="b")), "done")
+        agent = agent_of(model, [desk.tool("pay")], Approval(rule, clock=lambda: now[0]))
+        run(agent, "hi", CFG)
+
+        def approves(by: str, call: str) -> Any:
+            [question] = [one for one in pending_approvals(agent.get_state(CFG)) if one.tool_call_id == call]
+            at = {"at": now[0].isoformat()} if stamped else {}
+            return run(agent, Command(resume={question.id: {"type": "approve", "by": by, **at}}), CFG)
+
+        approves("ann", "a")
+        now[0] += timedelta(hours=2)
+        approves("ann", "b")  # too late, and `a` is looked at again
+        ended = approves("bob", "a")
+        decided = [(r["tool_call_id"], r["by"], r["decision"]) for r in ended.raw["approvals"]]
+        assert sorted(decided) == [("a", "ann", "approve"), ("a", "bob", "expired"), ("b", "ann", "expired")]
+        assert desk.ran == []
 
 
 class TestReusedCallIds:
