@@ -18,14 +18,15 @@ from agentkit import executions
 __all__ = ["also_for", "beside", "complete"]
 
 
-def beside(result: Any, fields: Mapping[str, Any]) -> Any:
+def beside(result: Any, fields: Mapping[str, Any], writer: object) -> Any:
     """What a `wrap_tool_call` returns to write state fields together with a result.
 
     Args:
         result: What the call gave.
         fields: The state fields. Each needs a reducer if parallel calls write it.
+        writer: The middleware. If a wrap further out calls it again, only what it writes last counts.
     """
-    return result if executions.keep({**fields}) else _with_fields(result, fields)
+    return result if executions.keep({**fields}, writer) else _with_fields(result, fields)
 
 
 def also_for(result: Any, call_id: str, others: Sequence[str]) -> Any:

@@ -19,7 +19,7 @@ class _Ledger:
         self.executed: dict[Hashable, int] = {}
         self.abandoned: list[tuple[Any, Exception]] = []
         self.told: list[Exception] = []
-        self.beside: list[dict[str, Any]] = []
+        self.beside: dict[int, dict[str, Any]] = {}
         self.shared: dict[str, None] = {}
 
 
@@ -79,11 +79,14 @@ def is_told(error: Exception) -> bool:
     return kept is not None and any(error is one for one in kept.told)
 
 
-def keep(update: dict[str, Any]) -> bool:
-    """Note state fields that are to be written beside the result; False where there is no ledger to note them in."""
+def keep(update: dict[str, Any], writer: object) -> bool:
+    """Note state fields that are to be written beside the result; False where there is no ledger to note them in.
+
+    Of one writer only the last note counts: a wrap further out may have called it again.
+    """
     if (ledger := _current.get()) is None:
         return False
-    ledger.beside.append(update)
+    ledger.beside[id(writer)] = update
     return True
 
 
@@ -96,6 +99,6 @@ def share(calls: Iterable[str]) -> bool:
 
 
 def kept() -> tuple[list[dict[str, Any]], list[str]]:
-    """What `keep` and `share` noted, in order."""
+    """What `keep` and `share` noted."""
     ledger = _current.get()
-    return (ledger.beside, list(ledger.shared)) if ledger is not None else ([], [])
+    return (list(ledger.beside.values()), list(ledger.shared)) if ledger is not None else ([], [])

@@ -197,14 +197,14 @@ class Approval(Middleware):
         if not verdict.records:
             return (yield request)
         if verdict.refusal is not None:
-            return beside(verdict.refusal, {_RECORDS: verdict.records})
+            return beside(verdict.refusal, {_RECORDS: verdict.records}, self)
         edited = verdict.call is not request.tool_call
         if edited:
             request = request.override(tool_call=verdict.call, tool=tools[verdict.call["name"]])
         result = yield request
         if edited:
             result = telling(result, verdict.call, verdict.records)
-        return beside(result, {_RECORDS: verdict.records})
+        return beside(result, {_RECORDS: verdict.records}, self)
 
     def _refused(self, call: ToolCall, tools: Mapping[str, BaseTool]) -> ToolMessage | None:
         """What the model is told of a call that cannot run as it stands: nobody needs to be asked about it."""

@@ -111,7 +111,7 @@ class ToolRetry(Middleware):
 
     def _counted(self, result: Any, retries: int) -> Any:
         """The result, with the retries that it took noted in state."""
-        return beside(result, {"tool_retries": {self.name: retries}}) if retries else result
+        return beside(result, {"tool_retries": {self.name: retries}}, self) if retries else result
 
     def _share(self, request: ToolCallRequest) -> int | None:
         """This call's part of the retries that are left: calls that run side by side cannot see what the others use."""
