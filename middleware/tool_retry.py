@@ -18,7 +18,7 @@ from agentkit.beside import beside
 from agentkit.errors import ToolTimeout
 from agentkit.retry import OnFailure, RetryPolicy, Tries, add_counts
 from agentkit.tools import contract_of
-from agentkit.transcript import pending_calls
+from agentkit.transcript import UNKNOWN_OUTCOME, pending_calls
 from agentkit.transient import RetryOn, is_transient, status_of
 
 __all__ = ["ToolRetry"]
@@ -106,7 +106,7 @@ class ToolRetry(Middleware):
                 if self._policy.takes(error):
                     error.add_note(f"{self.name} gave up the call of `{call['name']}`: {tries.why}")
                 raise
-            result = self._failed(call, error, tries)
+            result = self._failed(call, error, tries, contract.effect == "read")
         return self._counted(result, tries.retries)
 
     def _counted(self, result: Any, retries: int) -> Any:
@@ -127,11 +127,12 @@ class ToolRetry(Middleware):
         each, over = divmod(left, len(siblings))
         return each + (siblings.index(request.tool_call["id"]) < over)
 
-    def _failed(self, call: ToolCall, error: Exception, tries: Tries) -> ToolMessage:
+    def _failed(self, call: ToolCall, error: Exception, tries: Tries, is_read: bool) -> ToolMessage:
         """What the model is told when a transient failure remains."""
         name = call["name"]
         text = self._on_failure(error) if callable(self._on_failure) else _told(name, error, tries)
-        return ToolMessage(text, tool_call_id=call["id"], name=name, status="error")
+        extra = {} if is_read else {UNKNOWN_OUTCOME: True}
+        return ToolMessage(text, tool_call_id=call["id"], name=name, status="error", additional_kwargs=extra)
 
 
 def _told(name: str, error: Exception, tries: Tries) -> str:
