@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import cache
 from importlib import import_module
@@ -38,11 +38,13 @@ __all__ = [
     "DeltaSnapshot",
     "StreamingHandler",
     "SubagentTransformer",
+    "drop_stale_answer",
     "has_saver",
-    "has_unaddressed_answer",
     "inference_data",
+    "is_addressed",
     "is_empty_stream",
     "is_hidden_channel",
+    "is_new",
     "is_placeholder",
     "is_resumed",
     "is_task",
@@ -60,6 +62,8 @@ _READ: Final = "__pregel_read"
 _TASK_ID: Final = "__pregel_task_id"
 # Holds the answers with which a paused task was resumed.
 _SCRATCHPAD: Final = "__pregel_scratchpad"
+# Holds the answers with which the run was resumed by the questions' ids, if it was.
+_RESUME_MAP: Final = "__pregel_resume_map"
 # Holds the saver of the run; without one the engine pauses all the same, and nothing can ever resume it.
 _SAVER: Final = "__pregel_checkpointer"
 
@@ -106,9 +110,24 @@ def has_saver(config: RunnableConfig) -> bool:
     return config["configurable"].get(_SAVER) is not None
 
 
-def has_unaddressed_answer(config: RunnableConfig) -> bool:
-    """Whether the run was resumed with an answer that names no question, and that nobody has read yet."""
-    return config["configurable"][_SCRATCHPAD].get_null_resume(False) is not None
+def is_addressed(answer: Any, config: RunnableConfig) -> bool:
+    """Whether an answer that `interrupt()` is about to hand out was given to this task by its question's id."""
+    return any(answer is one for one in config["configurable"][_SCRATCHPAD].resume)
+
+
+def is_new(answer: Any, config: RunnableConfig) -> bool:
+    """Whether an answer that `interrupt()` is about to hand out was given with this resume, and not read before."""
+    given: Mapping[str, Any] = config["configurable"].get(_RESUME_MAP) or {}
+    return not is_addressed(answer, config) or any(answer is one for one in given.values())
+
+
+def drop_stale_answer(config: RunnableConfig) -> None:
+    """Forget an answer without an id where the run is resumed by ids: it is an old one, which was refused.
+
+    The engine keeps it with the checkpoint, and would hand it out to the next question that has no other answer.
+    """
+    if config["configurable"].get(_RESUME_MAP):
+        config["configurable"][_SCRATCHPAD].get_null_resume(True)
 
 
 def is_task(config: RunnableConfig | None) -> bool:

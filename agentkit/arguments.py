@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from agentkit.errors import InvalidArguments
 
-__all__ = ["argument_problems", "check_plain_schema", "explain"]
+__all__ = ["argument_problems", "check_plain_schema", "explain", "refused_arguments"]
 
 _LONGEST: Final = 200  # characters of a value that are repeated to the model
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
@@ -64,6 +64,26 @@ def argument_problems(tool: BaseTool, sent: Mapping[str, Any]) -> list[str]:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         return [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in found]
     return []
+
+
+def refused_arguments(tool: BaseTool, sent: Mapping[str, Any]) -> InvalidArguments | None:
+    """What the model would be told of a call that fails at its arguments; nothing is executed.
+
+    Args:
+        tool: Any LangChain tool.
+        sent: The arguments that the model sent, without injected ones.
+    """
+    schema = tool.args_schema
+    try:
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            schema.model_validate(dict(sent))
+        else:
+            check_plain_schema(tool, sent)
+    except ValidationError as error:
+        return explain(tool, sent, error)
+    except InvalidArguments as error:
+        return error
+    return None
 
 
 def check_plain_schema(tool: BaseTool, sent: Mapping[str, Any]) -> None:

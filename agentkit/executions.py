@@ -6,12 +6,12 @@ run inside and can ask. Outside of the loop (under LangChain's own factory) ther
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["abandon", "abandoned", "executed", "is_told", "ledger", "note", "settle", "tell"]
+__all__ = ["abandon", "abandoned", "executed", "is_told", "keep", "kept", "ledger", "note", "settle", "share", "tell"]
 
 
 class _Ledger:
@@ -19,6 +19,8 @@ class _Ledger:
         self.executed: dict[Hashable, int] = {}
         self.abandoned: list[tuple[Any, Exception]] = []
         self.told: list[Exception] = []
+        self.beside: dict[int, dict[str, Any]] = {}
+        self.shared: dict[str, None] = {}
 
 
 _current: ContextVar[_Ledger | None] = ContextVar("agentkit_executions", default=None)
@@ -75,3 +77,28 @@ def is_told(error: Exception) -> bool:
     """Whether an exception is one that a tool wants told to the model."""
     kept = _current.get()
     return kept is not None and any(error is one for one in kept.told)
+
+
+def keep(update: dict[str, Any], writer: object) -> bool:
+    """Note state fields that are to be written beside the result; False where there is no ledger to note them in.
+
+    Of one writer only the last note counts: a wrap further out may have called it again.
+    """
+    if (ledger := _current.get()) is None:
+        return False
+    ledger.beside[id(writer)] = update
+    return True
+
+
+def share(calls: Iterable[str]) -> bool:
+    """Note calls that are to be answered with the same result; False where there is no ledger to note them in."""
+    if (ledger := _current.get()) is None:
+        return False
+    ledger.shared.update(dict.fromkeys(calls))
+    return True
+
+
+def kept() -> tuple[list[dict[str, Any]], list[str]]:
+    """What `keep` and `share` noted."""
+    ledger = _current.get()
+    return (list(ledger.beside.values()), list(ledger.shared)) if ledger is not None else ([], [])

@@ -69,6 +69,7 @@ def table(middleware: Sequence[AnyMiddleware]) -> Table:
         ConfigurationError: If one is no middleware, the same object stands twice, or a hook cannot work as written.
     """
     names = _unique_names(middleware)
+    middleware = [_renamed(one, name) for one, name in zip(middleware, names, strict=True)]
     rows = [
         row
         for one, name in zip(middleware, names, strict=True)
@@ -98,6 +99,12 @@ def _unique_names(middleware: Sequence[AnyMiddleware]) -> tuple[str, ...]:
         taken.add(name)
         names.append(name)
     return tuple(names)
+
+
+def _renamed(middleware: AnyMiddleware, name: str) -> AnyMiddleware:
+    """The middleware as it calls itself in this agent."""
+    renamed = getattr(middleware, "renamed", None)
+    return middleware if renamed is None or name == middleware.name else renamed(name)
 
 
 def _row(middleware: AnyMiddleware, name: str, phase: Phase) -> Hook | None:

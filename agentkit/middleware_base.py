@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from langchain.agents.middleware import AgentMiddleware
 
@@ -72,6 +72,17 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
 
     only_listens: bool = False
     """Whether its wraps change nothing, so that they are no steps worth a LangSmith run of their own."""
+
+    def renamed(self, name: str) -> Self:
+        """This middleware under the name that is its own in an agent with several of its name (`NAME#2`).
+
+        The default keeps it as it is. Where the name is the key of what it keeps in the state, return a copy that has
+        the new one, or the instances share what they keep.
+
+        Args:
+            name: The name in that agent.
+        """
+        return self
 
     @property
     def is_watching(self) -> bool:

@@ -28,9 +28,10 @@ from agentkit.errors import HookError, MissingStructuredOutput
 from agentkit.exits import Exit
 from agentkit.limits import Limits, Tally
 from agentkit.reply import refuse_unsafe_calls
-from agentkit.state import EXIT, INNER, TALLY, updates_of
+from agentkit.state import ASKED_AGAIN, EXIT, INNER, TALLY, updates_of
 from agentkit.streamed import listen
 from agentkit.transcript import SYNTHETIC, close_calls
+from agentkit.usage import used_in_vain
 
 __all__ = ["ModelStep", "model_layer"]
 
@@ -50,9 +51,16 @@ class _Exchange:
     """What is known of one model step while it goes on."""
 
     attempts: int = 0
+    replies: list[AIMessage] = field(default_factory=list)
+    """All replies, those that were asked again among them."""
     parsed: structured.Parsed | None = None
     formatted: bool = False
     """Whether a structured answer was asked for."""
+
+    def heard(self, reply: AIMessage) -> AIMessage:
+        """Note a reply."""
+        self.replies.append(reply)
+        return reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +117,7 @@ class ModelStep:
         def ask(attempt: Attempt) -> AIMessage:
             ear, config = listen(request.model, get_config())
             model = _target(binding, request, attempt, exchange)
-            return ear.checked(model.invoke(_prompt(request, attempt), config))
+            return exchange.heard(ear.checked(model.invoke(_prompt(request, attempt), config)))
 
         reply = drive(converse(binding, request.messages, self.limits), ask)
         return self._read(reply, binding, exchange)
@@ -120,7 +128,7 @@ class ModelStep:
         async def ask(attempt: Attempt) -> AIMessage:
             ear, config = listen(request.model, get_config())
             model = _target(binding, request, attempt, exchange)
-            return ear.checked(await model.ainvoke(_prompt(request, attempt), config))
+            return exchange.heard(ear.checked(await model.ainvoke(_prompt(request, attempt), config)))
 
         reply = await adrive(converse(binding, request.messages, self.limits), ask)
         return self._read(reply, binding, exchange)
@@ -176,6 +184,9 @@ class ModelStep:
             "messages": [*_history(state["messages"], request.messages), *result],
             TALLY: tally,
         }
+        if ASKED_AGAIN in self.plain:
+            in_vain = used_in_vain(exchange.replies, reply)
+            update |= {ASKED_AGAIN: in_vain} if in_vain or state.get(ASKED_AGAIN) else {}
         ending = counting.after_reply(self.limits, tally)
         if ending is not None:
             update["messages"] = [*update["messages"], *_answers(reply), self._closing(ending)]

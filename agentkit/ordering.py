@@ -60,9 +60,9 @@ def _outside_of(hooks: Sequence[Hook], places: Sequence[Placement], kind: str) -
                     outside[j if end == "outermost" else i].add(i if end == "outermost" else j)
     for i, place in enumerate(places):
         for j, other in enumerate(hooks):
-            base = other.middleware.name
-            if base in place.inside and i != j:
+            known_as = {other.middleware.name, type(other.middleware).__name__}  # its class, where it was given a name
+            if known_as & {*place.inside} and i != j:
                 outside[i].add(j)
-            if base in place.outside and i != j:
+            if known_as & {*place.outside} and i != j:
                 outside[j].add(i)
     return outside

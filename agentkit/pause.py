@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast
 
 from langgraph.config import get_config
 from langgraph.types import interrupt
 from pydantic import PlainValidator, ValidationError, WithJsonSchema
 
-from agentkit._compat import has_saver, has_unaddressed_answer
+from agentkit._compat import drop_stale_answer, has_saver, is_addressed, is_new
 from agentkit.errors import MissingCheckpointer
 
-__all__ = ["ask"]
+__all__ = ["Delivery", "ask"]
 
 AnswerT = TypeVar("AnswerT")
 
 
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How an answer came."""
+
+    addressed: bool
+    """It was given to this question by its id."""
+    new: bool
+    """It was given with this resume; an older one is read again, since the step runs again."""
+
+
 def ask(
-    question: Mapping[str, Any], check: Callable[[Any, bool], AnswerT], schema: Mapping[str, Any], *, asker: str
+    question: Mapping[str, Any], check: Callable[[Any, Delivery], AnswerT], schema: Mapping[str, Any], *, asker: str
 ) -> AnswerT:
     """Pause until somebody answers; run again with the answer, return it.
 
@@ -27,9 +38,9 @@ def ask(
 
     Args:
         question: Shown to whoever answers: plain data, which any saver can store.
-        check: Given the answer, and whether it was addressed to this question by its id, returns it in the form to be
-            returned here, or raises a `ValueError` of the caller's choice. It is called again for each answer when the
-            step runs again, so it must not have effects.
+        check: Given the answer and how it came, returns it in the form to be returned here, or raises a `ValueError` of
+            the caller's choice. It is called again for each answer when the step runs again, so it must not have
+            effects.
         schema: What an answer looks like, as JSON schema, for those who build forms.
         asker: Who asks, for the error's text.
 
@@ -40,11 +51,10 @@ def ask(
     config = get_config()
     if not has_saver(config):
         raise MissingCheckpointer(asker)
-    addressed = not has_unaddressed_answer(config)
+    drop_stale_answer(config)
     form: Any = Annotated  # made at run time; type checkers know only literal arguments
-    answer = cast(
-        type[AnswerT], form[Any, PlainValidator(lambda given: check(given, addressed)), WithJsonSchema(dict(schema))]
-    )
+    checked = PlainValidator(lambda given: check(given, Delivery(is_addressed(given, config), is_new(given, config))))
+    answer = cast(type[AnswerT], form[Any, checked, WithJsonSchema(dict(schema))])
     try:
         return interrupt(dict(question), response_schema=answer)
     except ValidationError as refused:

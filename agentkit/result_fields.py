@@ -12,6 +12,7 @@ from langchain_core.messages import ToolMessage
 from pydantic import BaseModel
 
 from agentkit.events import emit
+from agentkit.transcript import REWRITTEN, SYNTHETIC
 
 __all__ = ["fields_of"]
 
@@ -20,7 +21,7 @@ _WHOLE: Final = "."
 
 
 def fields_of(message: ToolMessage, writes: Mapping[str, str]) -> dict[str, Any]:
-    """The state fields that a result fills; none if it is an error.
+    """The state fields that a result fills; none if it is an error, or if no tool gave it.
 
     A key is looked for in the result's artifact, in the structured content of an MCP result, and in its text, if that
     is JSON. A key that is not there is left out, with a warning in the log.
@@ -29,7 +30,7 @@ def fields_of(message: ToolMessage, writes: Mapping[str, str]) -> dict[str, Any]
         message: The result.
         writes: State fields, each with its key of the result.
     """
-    if message.status == "error":
+    if message.status == "error" or message.additional_kwargs.get(SYNTHETIC):
         return {}
     results = list(_results(message))
     found = {field: _first(results, key) for field, key in writes.items()}
@@ -47,11 +48,14 @@ def _results(message: ToolMessage) -> Iterator[Any]:
         yield message.artifact
         if isinstance(message.artifact, Mapping) and "structured_content" in message.artifact:
             yield message.artifact["structured_content"]
+    text = str(message.text)
+    if note := message.additional_kwargs.get(REWRITTEN):
+        text = text.removeprefix(str(note)).removeprefix("\n")
     try:
-        read = json.loads(message.text)
+        read = json.loads(text)
     except ValueError:
         read = None
-    yield read if isinstance(read, dict | list) else message.text
+    yield read if isinstance(read, dict | list) else text
 
 
 def _first(results: Sequence[Any], key: str) -> Any:

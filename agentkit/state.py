@@ -49,6 +49,10 @@ POSITION: Final = "agentkit_position"
 FAILURE: Final = "agentkit_failure"
 """An exception on its way to a node that did nothing else. Never stored."""
 
+ASKED_AGAIN: Final = "agentkit_asked_again"
+"""What the replies of the last model step used that do not stand, since the loop or a wrap asked again: a list of
+`Used`. A middleware that wants to know declares the field; the loop then writes it."""
+
 INNER: Final = (TALLY, HANDOVER, SEQUENCED, POSITION, FAILURE)
 """The loop's own bookkeeping, which nobody else is shown."""
 

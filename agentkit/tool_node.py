@@ -21,6 +21,7 @@ from langgraph.types import Command
 
 from agentkit import executions
 from agentkit._compat import read_state, run_tool_call
+from agentkit.beside import complete
 from agentkit.chain import Layer, compose
 from agentkit.contract import contract_of
 from agentkit.errors import ToolTimeout
@@ -71,11 +72,12 @@ def _wrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any
 
     with executions.ledger():
         try:
-            return compose(layers, core, is_async=False)(request)
+            result = compose(layers, core, is_async=False)(request)
         except Exception as error:
-            if executions.is_told(error):
-                return _error_result(request, error)
-            raise
+            if not executions.is_told(error):
+                raise
+            result = _error_result(request, error)
+        return complete(result, request.tool_call["id"])
 
 
 async def _awrapped(layers: Sequence[Layer], request: Any, execute: Callable[[Any], Any]) -> Any:
@@ -84,11 +86,12 @@ async def _awrapped(layers: Sequence[Layer], request: Any, execute: Callable[[An
 
     with executions.ledger():
         try:
-            return await compose(layers, core, is_async=True)(request)
+            result = await compose(layers, core, is_async=True)(request)
         except Exception as error:
-            if executions.is_told(error):
-                return _error_result(request, error)
-            raise
+            if not executions.is_told(error):
+                raise
+            result = _error_result(request, error)
+        return complete(result, request.tool_call["id"])
 
 
 def _error_result(request: Any, error: Exception) -> ToolMessage:
@@ -153,8 +156,8 @@ class ToolsStep:
         written = [
             fields
             for call in calls
-            if (writes := contract_of(self.tools_by_name.get(call["name"])).writes)
             for message in _answers_of(call, outputs)
+            if (writes := contract_of(self._executed(message, call)).writes)
             if (fields := fields_of(message, writes))
         ]
         outputs = collected(outputs, calls, state)
@@ -166,6 +169,11 @@ class ToolsStep:
         if isinstance(outputs, dict) and len(written) == 1 and "messages" not in written[0]:
             return {**outputs, **written[0]}
         return [*(outputs if isinstance(outputs, list) else [outputs]), *(Command(update=update) for update in written)]
+
+    def _executed(self, message: ToolMessage, call: ToolCall) -> BaseTool | None:
+        """The tool that gave a result: a wrap may have made another call of it."""
+        tools = self.tools_by_name
+        return tools.get(message.name or "") or tools.get(call["name"])
 
     def _sequenced(self, calls: Sequence[ToolCall], state: State) -> ToolCall | None:
         """The call that others of its batch may wait for."""

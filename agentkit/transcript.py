@@ -36,7 +36,8 @@ SYNTHETIC: Final = "agentkit_synthetic"
 """Key in a ToolMessage's `additional_kwargs` that marks a result which no tool gave."""
 
 REWRITTEN: Final = "agentkit_rewritten"
-"""Key in a ToolMessage's `additional_kwargs` that marks the result of another call than the one that was asked for."""
+"""Key in a ToolMessage's `additional_kwargs` that marks the result of another call than the one that was asked for. Its
+value is the note that stands before the result and says so."""
 
 UNKNOWN_OUTCOME: Final = "agentkit_unknown_outcome"
 """Key in a ToolMessage's `additional_kwargs` that marks an error result of a call which may have taken effect."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import add
@@ -16,13 +16,15 @@ from langchain.agents.middleware import (
     ToolCallRequest,
 )
 from langchain.agents.middleware.types import OmitFromInput, PrivateStateAttr
-from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
+from agentkit.beside import beside
 from agentkit.errors import ConfigurationError
 from agentkit.exits import Exit
 from agentkit.middleware.approval_decisions import (
+    READ_AGAIN,
     Decision,
     PendingApproval,
     Question,
@@ -34,7 +36,6 @@ from agentkit.middleware.approval_policy import ApprovalRule, Case
 from agentkit.middleware.approval_records import (
     ApprovalRecord,
     by_whom,
-    recorded,
     refusal,
     report,
     report_asked,
@@ -42,7 +43,8 @@ from agentkit.middleware.approval_records import (
 )
 from agentkit.middleware_base import Middleware, Placement
 from agentkit.pause import ask
-from agentkit.transcript import SYNTHETIC, last_turn
+from agentkit.tools import refused_arguments
+from agentkit.transcript import SYNTHETIC
 
 __all__ = [
     "Approval",
@@ -153,6 +155,8 @@ class Approval(Middleware):
             rules = [rule for rule in self._rules if rule.may_cover(call["name"], tool)]
             if tool is None or not rules or call["id"] is None:
                 continue  # an unknown tool is judged when it is about to run
+            if refused_arguments(tool, call["args"]) is not None:
+                continue  # it cannot run, so nobody is asked
             covering = [rule.name for rule in rules if rule.covers(call["args"], request.state)]
             found[call["id"]] = {"name": call["name"], "args": call["args"], "rules": covering, "at": at}
             if covering:
@@ -162,7 +166,7 @@ class Approval(Middleware):
     def _withdrawn(self, judged: Mapping[str, Any], state: Mapping[str, Any]) -> list[ApprovalRecord]:
         """A record for each call that should have been approved and was left open, now that the model goes on."""
         decided = {(record["tool_call_id"], record["asked_at"]) for record in state.get(_RECORDS) or []}
-        answered = {result.tool_call_id for result in last_turn(state["messages"])[1]}
+        answered = _answered(judged, state["messages"])
         return [
             ApprovalRecord(
                 tool_call_id=id,
@@ -196,18 +200,30 @@ class Approval(Middleware):
         tools = {tool.name: tool for tool in request.runtime.tools}
         if request.tool is not None:
             tools[request.tool.name] = request.tool
+        if (refused := self._refused(request.tool_call, tools)) is not None:
+            return refused
         verdict = self._settled(request, tools)
         if not verdict.records:
             return (yield request)
         if verdict.refusal is not None:
-            return recorded(verdict.refusal, verdict.records)
+            return beside(verdict.refusal, {_RECORDS: verdict.records}, self)
         edited = verdict.call is not request.tool_call
         if edited:
             request = request.override(tool_call=verdict.call, tool=tools[verdict.call["name"]])
         result = yield request
         if edited:
             result = telling(result, verdict.call, verdict.records)
-        return recorded(result, verdict.records)
+        return beside(result, {_RECORDS: verdict.records}, self)
+
+    def _refused(self, call: ToolCall, tools: Mapping[str, BaseTool]) -> ToolMessage | None:
+        """What the model is told of a call that cannot run as it stands: nobody needs to be asked about it."""
+        tool = tools.get(call["name"])
+        if tool is None or not any(rule.may_cover(call["name"], tool) for rule in self._rules):
+            return None
+        wrong = refused_arguments(tool, call["args"])
+        if wrong is None:
+            return None
+        return ToolMessage(str(wrong), name=call["name"], tool_call_id=str(call["id"]), status="error")
 
     def _settled(self, request: ToolCallRequest, tools: Mapping[str, BaseTool]) -> _Verdict:
         """Ask until the call is decided. Runs anew with each answer; nothing in it has effects but what is reported."""
@@ -215,8 +231,9 @@ class Approval(Middleware):
         case = self._case(request, verdict.call, tools)
         consents: list[str | None] = []
         editors: list[str | None] = []
+        reused = any(record["tool_call_id"] == verdict.call["id"] for record in request.state.get(_RECORDS) or [])
         while case.missing(consents) > 0:
-            question = Question(verdict.call, case, tools, tuple(consents), tuple(editors))
+            question = Question(verdict.call, case, tools, tuple(consents), tuple(editors), reused)
             decision = ask(question.payload(), question.check, question.schema(), asker=self.name)
             record = self._record(verdict.call, case, decision)
             verdict.records.append(record)
@@ -251,7 +268,8 @@ class Approval(Middleware):
 
     def _record(self, call: ToolCall, case: Case, decision: Mapping[str, Any]) -> ApprovalRecord:
         at = decided_at(decision, call["id"]) if "at" in decision else self._clock()
-        late = case.expires_at is not None and at > case.expires_at and decision["type"] != "reject"
+        too_late = case.expires_at is not None and at > case.expires_at and not decision.get(READ_AGAIN)
+        late = too_late and decision["type"] != "reject"
         record = ApprovalRecord(
             tool_call_id=call["id"],
             name=call["name"],
@@ -266,3 +284,16 @@ class Approval(Middleware):
             if key in decision:
                 record[key] = decision[key]
         return record
+
+
+def _answered(ids: Container[str], messages: Sequence[AnyMessage]) -> set[str]:
+    """Those of the calls that have a result: calls of one answer, which need not be the last one any more."""
+    results: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            results.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            if any(call["id"] in ids for call in message.tool_calls):
+                break
+            results = set()
+    return results

@@ -16,10 +16,14 @@ from typing_extensions import TypedDict
 
 from agentkit.errors import IncompleteDecision, InvalidEdit, NotEntitled, UnknownDecision, WrongCall
 from agentkit.middleware.approval_policy import Case, DecisionType
+from agentkit.pause import Delivery
 
-__all__ = ["Decision", "PendingApproval", "Question", "decide", "decided_at", "pending_approvals"]
+__all__ = ["READ_AGAIN", "Decision", "PendingApproval", "Question", "decide", "decided_at", "pending_approvals"]
 
 _KIND: Final = "tool_approval"
+READ_AGAIN: Final = "read_again"
+"""Marks a decision that was taken before, in time, and is read again since another followed it."""
+_REUSED: Final = "an earlier call had the same id and was decided on, so it may be meant for that one."
 _TEXT: Final = {"type": "string"}
 
 
@@ -60,6 +64,7 @@ class Question:
         tools: The agent's tools by name.
         consents: Who approved it already.
         edited_by: Who made it what it is, if a person did.
+        id_reused: Whether an earlier call of the thread that had the same id was decided on.
     """
 
     call: ToolCall
@@ -67,6 +72,7 @@ class Question:
     tools: Mapping[str, BaseTool]
     consents: tuple[str | None, ...] = ()
     edited_by: tuple[str | None, ...] = ()
+    id_reused: bool = False
 
     def payload(self) -> dict[str, Any]:
         """What a person is shown: LangChain's `ToolApprovalRequest`, and more."""
@@ -83,6 +89,7 @@ class Question:
             "approved_by": list(self.consents),
             "missing": case.missing(self.consents),
             "edited": bool(self.edited_by),
+            "id_reused": self.id_reused,
             "asked_at": case.asked_at.isoformat() if case.asked_at else None,
             "expires_at": case.expires_at.isoformat() if case.expires_at else None,
         }
@@ -113,12 +120,12 @@ class Question:
         tool = self.tools.get(self.call["name"])
         return {"name": {"enum": sorted(self.tools)}, "args": _parameters(tool) if tool else {}}
 
-    def check(self, answer: Any, addressed: bool) -> dict[str, Any]:
+    def check(self, answer: Any, came: Delivery) -> dict[str, Any]:
         """The decision as it was sent, if it can be taken.
 
         Args:
             answer: What the run was resumed with.
-            addressed: Whether it was sent to this question by its id.
+            came: How it came.
 
         Raises:
             InvalidDecision: If it cannot.
@@ -127,7 +134,9 @@ class Question:
         decision = _shaped(answer, id, self.case.allowed)
         if decision.get("tool_call_id", id) != id:
             raise WrongCall(id, f"it is for call {decision['tool_call_id']!r}. Decide on the call that is asked about.")
-        if not addressed and "tool_call_id" not in decision:
+        if not came.addressed and self.id_reused:
+            raise IncompleteDecision(id, f"{_REUSED} Resume with `decide`, by the question's own id.")
+        if not came.addressed and "tool_call_id" not in decision:
             raise IncompleteDecision(
                 id, "it names no call, so it may be meant for another. Resume with `decide`, or add `tool_call_id`."
             )
@@ -140,7 +149,7 @@ class Question:
             raise NotEntitled(id, f"{by!r} has approved it already; somebody else must, too.")
         if decision["type"] == "edit":
             _check_arguments(self.edited(decision), self.tools)
-        return decision
+        return decision if came.new else {**decision, READ_AGAIN: True}
 
     def edited(self, decision: Mapping[str, Any]) -> ToolCall:
         """The call that an edit makes of this one."""
@@ -201,6 +210,8 @@ def decide(paused: StateSnapshot | Mapping[str, Any], decisions: Mapping[str, De
         if len(meant) > 1:
             raise WrongCall(key, "several questions are about a call of this id; use the questions' own ids.")
         one = meant[0]
+        if key != one.id and one.request.get("id_reused"):
+            raise WrongCall(key, f"{_REUSED} Use the question's own id.")
         shaped = _shaped(decision, one.tool_call_id, one.request["allowed"])
         if shaped.get("tool_call_id", one.tool_call_id) != one.tool_call_id:
             raise WrongCall(key, f"the decision is for call {shaped['tool_call_id']!r}.")

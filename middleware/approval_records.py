@@ -14,7 +14,7 @@ from agentkit.events import emit
 from agentkit.middleware.approval_policy import Case
 from agentkit.transcript import REWRITTEN, SYNTHETIC
 
-__all__ = ["ApprovalRecord", "by_whom", "recorded", "refusal", "report", "report_asked", "telling"]
+__all__ = ["ApprovalRecord", "by_whom", "refusal", "report", "report_asked", "telling"]
 
 _DECISIONS: Final = {"approve": "allow", "edit": "modify"}  # the others keep the call from running
 
@@ -69,16 +69,6 @@ def by_whom(record: ApprovalRecord) -> str:
     return f" by {record['by']}" if record["by"] else ""
 
 
-def recorded(result: Any, records: Sequence[ApprovalRecord]) -> Any:
-    """A call's result as one update of state that also keeps the decisions on it."""
-    kept = {"approvals": list(records)}
-    if isinstance(result, ToolMessage):
-        return Command(update={"messages": [result], **kept})
-    if isinstance(result, Command) and isinstance(result.update, dict) and result.graph is None:
-        return replace(result, update={**result.update, **kept})
-    return [*(result if isinstance(result, list) else [result]), Command(update=kept)]
-
-
 def telling(result: Any, call: ToolCall, records: Sequence[ApprovalRecord]) -> Any:
     """The result of an edited call, with the model told of the edit."""
     if isinstance(result, list):
@@ -96,7 +86,7 @@ def telling(result: Any, call: ToolCall, records: Sequence[ApprovalRecord]) -> A
     content: Any = f"{told}\n{result.content}"
     if isinstance(result.content, list):
         content = [{"type": "text", "text": told}, *result.content]
-    extra = {**result.additional_kwargs, REWRITTEN: True}
+    extra = {**result.additional_kwargs, REWRITTEN: told}
     return result.model_copy(update={"content": content, "additional_kwargs": extra})
 
 

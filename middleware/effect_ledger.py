@@ -26,7 +26,7 @@ from agentkit.middleware.effect_doubts import (
     settlement,
 )
 from agentkit.middleware_base import Blocking, Middleware, Paused, Placement
-from agentkit.pause import ask
+from agentkit.pause import Delivery, ask
 from agentkit.tools import contract_of, idempotency_key
 from agentkit.transcript import UNKNOWN_OUTCOME
 
@@ -184,7 +184,7 @@ class EffectLedger(Middleware):
         return result
 
 
-def _checked(answer: Any, addressed: bool) -> tuple[str, Settlement]:
+def _checked(answer: Any, came: Delivery) -> tuple[str, Settlement]:
     return settlement(answer)
 
 

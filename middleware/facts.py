@@ -16,7 +16,6 @@ from agentkit.middleware_base import Middleware
 __all__ = ["Facts"]
 
 _HEAD: Final = "Known facts (noted by the application, not said by the user):"
-_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {}, ())
 
 
 class Facts(Middleware):
@@ -65,7 +64,7 @@ class Facts(Middleware):
 
     def _facts(self, state: Any) -> str:
         known = [(label, state.get(field)) for field, label in self._fields.items()]
-        lines = [f"{label}: {self._shown(value)}" for label, value in known if value not in _EMPTY]
+        lines = [f"{label}: {self._shown(value)}" for label, value in known if not _is_empty(value)]
         return "\n".join([_HEAD, *lines]) if lines else ""
 
     def _shown(self, value: Any) -> str:
@@ -86,6 +85,11 @@ class Facts(Middleware):
                 content = [*last.content, {"type": "text", "text": facts}]
             return [*messages[:-1], last.model_copy(update={"content": content})]
         return [*messages, HumanMessage(facts)]
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether there is nothing to show. Zero and False are values; nothing is asked of types that we do not know."""
+    return value is None or (isinstance(value, str | list | dict | tuple) and not value)
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from agentkit.transcript import SYNTHETIC, last_turn
+from agentkit.usage import Used, used
 
 __all__ = ["Counts", "Mark", "Spent", "Usage", "after_call", "before_call", "new_turn", "with_calls", "with_time"]
 
@@ -37,7 +38,7 @@ class Spent(TypedDict):
     steps: int  # answers of the model
     tool_calls: dict[str, int]  # calls that went to the tools, by tool, whatever became of them
     usage: dict[str, Usage]  # by model
-    without_usage: int  # answers for which no usage was reported
+    without_usage: int  # replies for which no usage was reported
 
 
 class Mark(TypedDict):
@@ -98,7 +99,13 @@ def with_time(counts: Counts, now: float, began: float) -> Counts:
     return {**counts, "elapsed": counts["elapsed"] + worked, "since": now}
 
 
-def before_call(counts: Counts, messages: Sequence[AnyMessage], failed: Failed, writers: Collection[str]) -> Counts:
+def before_call(
+    counts: Counts,
+    messages: Sequence[AnyMessage],
+    failed: Failed,
+    writers: Collection[str],
+    asked_again: Sequence[Used] = (),
+) -> Counts:
     """The counts before a model call: with the results of the last answer's calls.
 
     Args:
@@ -106,27 +113,32 @@ def before_call(counts: Counts, messages: Sequence[AnyMessage], failed: Failed, 
         messages: The history.
         failed: Whether a result means that its call failed.
         writers: Names of the tools whose success changes something.
+        asked_again: What the replies used that did not stand; counted where the last answer has not been yet.
     """
     replies = sum(isinstance(message, AIMessage) for message in messages)
     reply, results = last_turn(messages)
     if reply is not None and counts["phase"] == "asked" and replies > counts["replies"]:
-        counts = after_call(counts, messages)  # a jump led here past the hook that counts answers
+        counts = after_call(counts, messages, asked_again)  # a jump led here past the hook that counts answers
     if reply is not None and counts["phase"] == "answered":
         counts = _with_results(counts, _outcomes(reply, results, failed), writers)
     return {**counts, "phase": "asked", "replies": replies}
 
 
-def after_call(counts: Counts, messages: Sequence[AnyMessage]) -> Counts:
-    """The counts after a model call: with its answer, one step, and its tokens."""
+def after_call(counts: Counts, messages: Sequence[AnyMessage], asked_again: Sequence[Used] = ()) -> Counts:
+    """The counts after a model call: with its answer, one step, and its tokens.
+
+    Args:
+        counts: The counts.
+        messages: The history.
+        asked_again: What the replies used that did not stand.
+    """
     reply, _ = last_turn(messages)
-    if reply is None or counts["phase"] == "answered" or reply.response_metadata.get(SYNTHETIC):
+    if reply is None or counts["phase"] == "answered":
         return {**counts, "phase": "answered"}
-    return {
-        **counts,
-        "run": _answered(counts["run"], reply),
-        "thread": _answered(counts["thread"], reply),
-        "phase": "answered",
-    }
+    made_up = bool(reply.response_metadata.get(SYNTHETIC))
+    replies = [*asked_again, *([] if made_up else [used(reply)])]
+    run, thread = (_answered(counts[per], replies, steps=0 if made_up else 1) for per in ("run", "thread"))
+    return {**counts, "run": run, "thread": thread, "phase": "answered"}
 
 
 def with_calls(counts: Counts, asked: Counter[str]) -> Counts:
@@ -156,21 +168,20 @@ def _nothing() -> Spent:
     return Spent(steps=0, tool_calls={}, usage={}, without_usage=0)
 
 
-def _answered(spent: Spent, reply: AIMessage) -> Spent:
-    spent = {**spent, "steps": spent["steps"] + 1}
-    reported = reply.usage_metadata
-    if reported is None:
-        return {**spent, "without_usage": spent["without_usage"] + 1}
-    metadata = reply.response_metadata
-    model = str(metadata.get("model_name") or metadata.get("model") or "")
-    so_far = spent["usage"].get(model) or Usage(calls=0, input=0, output=0, cached=0)
-    usage = Usage(
-        calls=so_far["calls"] + 1,
-        input=so_far["input"] + reported["input_tokens"],
-        output=so_far["output"] + reported["output_tokens"],
-        cached=so_far["cached"] + (reported.get("input_token_details") or {}).get("cache_read", 0),
-    )
-    return {**spent, "usage": {**spent["usage"], model: usage}}
+def _answered(spent: Spent, replies: Sequence[Used], steps: int) -> Spent:
+    usage, without = dict(spent["usage"]), spent["without_usage"]
+    for reply in replies:
+        if (reported := reply["usage"]) is None:
+            without += 1
+            continue
+        so_far = usage.get(reply["model"]) or Usage(calls=0, input=0, output=0, cached=0)
+        usage[reply["model"]] = Usage(
+            calls=so_far["calls"] + 1,
+            input=so_far["input"] + reported["input_tokens"],
+            output=so_far["output"] + reported["output_tokens"],
+            cached=so_far["cached"] + ((reported.get("input_token_details") or {}).get("cache_read") or 0),
+        )
+    return {**spent, "steps": spent["steps"] + steps, "usage": usage, "without_usage": without}
 
 
 def _outcomes(reply: AIMessage, results: Sequence[ToolMessage], failed: Failed) -> dict[str, _Outcome]:

@@ -201,7 +201,8 @@ class ToolCallBudget(_Threshold):
 class TokenBudget(_Threshold):
     """Ends the run when its model calls have used `n` tokens, prompts and answers together.
 
-    What counts is what the provider reports for each answer that stands. Calls that were retried are not seen.
+    What counts is what the provider reports for each reply, those that were asked again among them. Failed attempts
+    report nothing.
     """
 
     reason: ClassVar[Reason] = "token_budget"

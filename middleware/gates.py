@@ -10,23 +10,25 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast, get_type_hints
+from copy import copy
+from inspect import iscoroutinefunction
+from typing import Any, Final, Literal, Self, TypeAlias, cast
 
-from langchain.agents.middleware import AgentState, ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
-from langchain.agents.middleware.types import OmitFromInput, PrivateStateAttr
+from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from typing_extensions import TypedDict
 
 from agentkit import Exit, Middleware, Run
-from agentkit.errors import ConfigurationError, GateTripped
+from agentkit.errors import ConfigurationError, GateTripped, HookError
 from agentkit.events import emit
 from agentkit.middleware import gate_counts as counting
 from agentkit.middleware.gate_counts import Counts
 from agentkit.middleware.gate_endings import closed, closing_call, ending, going_on, said, stopped
 from agentkit.middleware.gate_rules import DEFAULT_RULES, Deadline, Rule, Standing, StepBudget
+from agentkit.middleware.gate_state import GateState, joined
+from agentkit.state import ASKED_AGAIN
 from agentkit.transcript import closing_results, open_invalid_calls, pending_calls
 
 __all__ = ["GateState", "Gates"]
@@ -37,23 +39,6 @@ OnTrip: TypeAlias = Literal["stop", "wrap_up", "raise"] | Handler
 _STEPS: Final = "remaining_steps"
 _SHOWN: Final = " remaining_steps"  # beside the counts: what Gates wrote there, to see what others wrote since
 _NUDGE: Final = "A note from the agent's supervision, not from the user:\n{told}"
-
-
-def _merged(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
-    return {**(old or {}), **new}
-
-
-def _united(old: list[str] | None, new: list[str]) -> list[str]:
-    return sorted({*(old or []), *new})
-
-
-class GateState(AgentState[Any]):
-    """What `Gates` adds to the state."""
-
-    remaining_steps: NotRequired[Annotated[int, OmitFromInput]]
-    """Model calls left after the current one, if there is a `StepBudget`. Hooks and tools may write it."""
-    agentkit_gates: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _merged]]
-    agentkit_writers: NotRequired[Annotated[list[str], PrivateStateAttr, _united]]
 
 
 class Gates(Middleware):
@@ -99,6 +84,10 @@ class Gates(Middleware):
             raise ConfigurationError(
                 f"Gates(on_trip={on_trip!r}): give 'stop', 'wrap_up', 'raise', a Handoff or a function."
             )
+        if iscoroutinefunction(on_trip) or iscoroutinefunction(failed):
+            raise ConfigurationError(
+                "Gates: on_trip and failed are plain functions, not async ones, also in async agents."
+            )
         self.rules = rules or DEFAULT_RULES
         self._on_trip = on_trip
         self._failed = failed or _is_error
@@ -113,20 +102,27 @@ class Gates(Middleware):
         if self._timing:
             self.around_run = self._timed
         if schema := getattr(on_trip, "state_schema", None):
-            self.state_schema = cast(Any, _joined(schema))
+            self.state_schema = cast(Any, joined(schema))
 
     @property
     def name(self) -> str:
         """The middleware's name."""
         return self._name
 
+    def renamed(self, name: str) -> Self:
+        """A copy whose counts stand under another name."""
+        other = copy(self)
+        other._name, other._key = name, name + self._key.removeprefix(self._name)
+        if self._timing:
+            other._began, other.around_run = {}, other._timed
+        return other
+
     # ---- hooks
 
     def before_agent(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:
         """Start a user turn."""
         fresh = counting.new_turn(self._counts(state), self._now())
-        left = self._left(Standing(fresh))
-        return self._written(state, fresh, {"shown": left, "last": None})
+        return self._written(state, fresh, {**self._shared(state), "last": None})
 
     @hook_config(can_jump_to=["end", "model"])
     def before_model(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -164,12 +160,16 @@ class Gates(Middleware):
     def _timed(self, run: Run) -> Generator[None, Any, None]:
         """Remember when this invocation began: what lies before it is a pause."""
         thread = ((run.config or {}).get("configurable") or {}).get("thread_id")
+        outer = self._began.get(thread)  # of a run that this one is part of
         if thread is not None:  # without a thread there are no pauses
             self._began[thread] = self._clock()
         try:
             yield
         finally:
-            self._began.pop(thread, None)
+            if outer is None:
+                self._began.pop(thread, None)
+            else:
+                self._began[thread] = outer
 
     # ---- counting
 
@@ -187,11 +187,12 @@ class Gates(Middleware):
     ) -> tuple[Counts, dict[str, Any]]:
         """The counts, and the steps as they are shown, brought up to date before or after a model call."""
         before = self._counts(state) or counting.new_turn(None, self._now())
+        asked_again = state.get(ASKED_AGAIN) or ()
         if answered:
-            counts = counting.after_call(before, state["messages"])
+            counts = counting.after_call(before, state["messages"], asked_again)
         else:
             writers = self._writes.union(state.get("agentkit_writers") or ())
-            counts = counting.before_call(before, state["messages"], self._failed, writers)
+            counts = counting.before_call(before, state["messages"], self._failed, writers, asked_again)
         if counts["run"] is not before["run"]:
             self._report_blind(Standing(counts))
         if self._timing:
@@ -215,7 +216,9 @@ class Gates(Middleware):
         gates: dict[str, Any] = {} if counts == self._counts(state) else {self._key: counts}
         left = self._left(Standing(counts, last_step=steps.get("last")))
         if left is not None:
-            steps = {**steps, "shown": left}
+            lefts = {**steps.get("left", {}), self._key: left}  # of each gate; the least of them is what is left
+            left = min(lefts.values())
+            steps = {**steps, "left": lefts, "shown": left}
             gates |= {} if steps == self._shared(state) else {_SHOWN: steps}
             update |= {} if state.get(_STEPS) == left else {_STEPS: left}
         return {**update, "agentkit_gates": gates} if gates else update
@@ -263,11 +266,14 @@ class Gates(Middleware):
     ) -> dict[str, Any]:
         """What the user's function makes of it."""
         refused = closing_results(state["messages"], ended.detail)
-        given = handler(state, ended)
+        given: Any = handler(state, ended)  # whatever it returns
         if given is None:
             return self._written(state, counting.with_calls(standing.counts, standing.asked), steps)
         if isinstance(given, str):
             given = {"messages": [said(given, ended)]}
+        if not isinstance(given, Mapping):
+            why = f"returned {type(given).__name__}; return a text, an update of the state as a dict, or None."
+            raise HookError(self.name, "on_trip", why)
         messages = given.get("messages") or []
         messages = messages if isinstance(messages, list) else [messages]
         if given.get("jump_to") == "model":
@@ -309,11 +315,3 @@ def _writers(tools: Iterable[Any]) -> list[str]:
 
 def _exit(record: Mapping[str, str]) -> Exit:
     return Exit(**cast(Any, record))
-
-
-def _joined(schema: type) -> type:
-    """The state schema with the fields of another."""
-    make: Any = TypedDict
-    fields = {**get_type_hints(schema, include_extras=True), **get_type_hints(GateState, include_extras=True)}
-    joined: type = make("GateState", fields)
-    return joined

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from langchain.agents.middleware import AgentState, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import PrivateStateAttr
@@ -103,6 +104,12 @@ class ModelRetry(Middleware):
     def name(self) -> str:
         """The middleware's name."""
         return self._name
+
+    def renamed(self, name: str) -> Self:
+        """A copy whose retries are counted under another name."""
+        other = copy(self)
+        other._name = name
+        return other
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
         """Count anew: a user turn begins."""

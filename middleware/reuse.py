@@ -10,6 +10,7 @@ from langchain.agents.middleware import ToolCallRequest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langgraph.types import Command
 
+from agentkit.beside import also_for
 from agentkit.errors import ConfigurationError
 from agentkit.middleware_base import Middleware, Placement
 from agentkit.tools import contract_of
@@ -50,12 +51,12 @@ class Reuse(Middleware):
             return (yield request)
         messages: Sequence[AnyMessage] = request.state["messages"]
         if (known := self._known(request.tool_call, messages, reads)) is not None:
-            return _copied(known, request.tool_call["id"])
+            return known.model_copy(update={"id": None, "tool_call_id": str(request.tool_call["id"])})
         twins = _open_twins(request.tool_call, messages)
         if twins and twins[0] != request.tool_call["id"]:
-            return []  # the first of them answers them all
+            return Command(update={})  # the first of them answers them all
         result = yield request
-        return _for_all(result, twins)
+        return also_for(result, twins[0], twins[1:]) if twins[1:] else result
 
     def _known(self, call: ToolCall, messages: Sequence[AnyMessage], reads: set[str]) -> ToolMessage | None:
         """The result of the same call, if it succeeded and nothing can have changed since."""
@@ -100,23 +101,3 @@ def _open_twins(call: ToolCall, messages: Sequence[AnyMessage]) -> list[str]:
         return []
     answered = {result.tool_call_id for result in results}
     return [str(one["id"]) for one in ai.tool_calls if one["id"] not in answered and _key(one) == _key(call)]
-
-
-def _copied(result: ToolMessage, id: str | None) -> ToolMessage:
-    return result.model_copy(update={"id": None, "tool_call_id": str(id)})
-
-
-def _for_all(result: Any, twins: Sequence[str]) -> Any:
-    """The result of one call, and a copy of it for each of its twins."""
-    if len(twins) < 2:
-        return result
-    parts = result if isinstance(result, list) else [result]
-    answer = next((m for part in parts for m in _messages(part) if m.tool_call_id == twins[0]), None)
-    return result if answer is None else [*parts, *(_copied(answer, id) for id in twins[1:])]
-
-
-def _messages(part: Any) -> list[ToolMessage]:
-    if isinstance(part, ToolMessage):
-        return [part]
-    update = part.update if isinstance(part, Command) and isinstance(part.update, dict) else {}
-    return [m for m in update.get("messages", []) if isinstance(m, ToolMessage)]

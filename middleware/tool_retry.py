@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
-from langchain_core.messages import ToolMessage
-from langgraph.types import Command
+from langchain_core.messages import ToolCall, ToolMessage
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
 from agentkit import Middleware
+from agentkit.beside import beside
 from agentkit.errors import ToolTimeout
 from agentkit.retry import OnFailure, RetryPolicy, Tries, add_counts
 from agentkit.tools import contract_of
-from agentkit.transcript import UNKNOWN_OUTCOME
+from agentkit.transcript import UNKNOWN_OUTCOME, pending_calls
 from agentkit.transient import RetryOn, is_transient, status_of
 
 __all__ = ["ToolRetry"]
@@ -42,7 +43,7 @@ class ToolRetry(Middleware):
         stop: A tenacity stop strategy, besides `attempts` and `deadline`. Default: none.
         deadline: Seconds since the first attempt after which no other is begun. Default: 60.
         max_retry_after: The longest `Retry-After`, in seconds, that is waited for. Default: 60.
-        budget: Retries per user turn, over all tools; parallel calls share what was left when they began. Default: 20.
+        budget: Retries per user turn, over all tools; calls of one answer divide what is left among them. Default: 20.
         on_failure: What becomes of a transient failure that remains: `"message"`, an error result for the model;
             `"raise"`; or a function that makes the text of the result from the exception. Default: `"message"`.
         name: The middleware's name, for several instances in one agent. Default: `"ToolRetry"`.
@@ -80,6 +81,12 @@ class ToolRetry(Middleware):
         """The middleware's name."""
         return self._name
 
+    def renamed(self, name: str) -> Self:
+        """A copy whose retries are counted under another name."""
+        other = copy(self)
+        other._name = name
+        return other
+
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
         """Count anew: a user turn begins."""
         return {"tool_retries": None}
@@ -89,44 +96,43 @@ class ToolRetry(Middleware):
         contract = contract_of(request.tool)
         call = request.tool_call
         tries = self._policy.tries(
-            "tool", call["id"], call["name"], budget=self._left(request.state), repeatable=contract.repeatable
+            "tool", call["id"], call["name"], budget=self._share(request), repeatable=contract.repeatable
         )
         try:
             result = yield from tries.over(request)
         except Exception as error:
-            if not self._policy.takes(error):
+            if not self._policy.takes(error) or self._on_failure == "raise":
+                self._counted(None, tries.retries)  # a wrap further out may make a result of it
+                if self._policy.takes(error):
+                    error.add_note(f"{self.name} gave up the call of `{call['name']}`: {tries.why}")
                 raise
-            result = self._failed(request, error, tries)
+            result = self._failed(call, error, tries, contract.effect == "read")
         return self._counted(result, tries.retries)
-
-    def _left(self, state: Any) -> int | None:
-        if self._budget is None:
-            return None
-        counts: dict[str, int] = (state.get("tool_retries") if isinstance(state, Mapping) else None) or {}
-        return self._budget - counts.get(self.name, 0)
-
-    def _failed(self, request: ToolCallRequest, error: Exception, tries: Tries) -> ToolMessage:
-        """What the model is told when a transient failure remains."""
-        name = request.tool_call["name"]
-        if self._on_failure == "raise":
-            error.add_note(f"{self.name} gave up the call of `{name}`: {tries.why}")
-            raise error
-        text = self._on_failure(error) if callable(self._on_failure) else _told(name, error, tries)
-        extra = {} if contract_of(request.tool).effect == "read" else {UNKNOWN_OUTCOME: True}
-        return ToolMessage(
-            text, tool_call_id=request.tool_call["id"], name=name, status="error", additional_kwargs=extra
-        )
 
     def _counted(self, result: Any, retries: int) -> Any:
         """The result, with the retries that it took noted in state."""
-        if not retries:
-            return result
-        counts = {"tool_retries": {self.name: retries}}
-        if isinstance(result, ToolMessage):
-            return Command(update={"messages": [result], **counts})
-        if isinstance(result, Command) and isinstance(result.update, dict) and result.graph is None:
-            return replace(result, update={**result.update, **counts})
-        return result  # a command to a parent graph, which keeps no counts
+        return beside(result, {"tool_retries": {self.name: retries}}, self) if retries else result
+
+    def _share(self, request: ToolCallRequest) -> int | None:
+        """This call's part of the retries that are left: calls that run side by side cannot see what the others use."""
+        if self._budget is None:
+            return None
+        state: Mapping[str, Any] = request.state
+        spent: Mapping[str, int] = state.get("tool_retries") or {}
+        left = max(0, self._budget - spent.get(self.name, 0))
+        repeatable = {tool.name for tool in request.runtime.tools if contract_of(tool).repeatable}
+        siblings = [call["id"] for call in pending_calls(state["messages"]) if call["name"] in repeatable]
+        if request.tool_call["id"] not in siblings:
+            return left
+        each, over = divmod(left, len(siblings))
+        return each + (siblings.index(request.tool_call["id"]) < over)
+
+    def _failed(self, call: ToolCall, error: Exception, tries: Tries, is_read: bool) -> ToolMessage:
+        """What the model is told when a transient failure remains."""
+        name = call["name"]
+        text = self._on_failure(error) if callable(self._on_failure) else _told(name, error, tries)
+        extra = {} if is_read else {UNKNOWN_OUTCOME: True}
+        return ToolMessage(text, tool_call_id=call["id"], name=name, status="error", additional_kwargs=extra)
 
 
 def _told(name: str, error: Exception, tries: Tries) -> str:

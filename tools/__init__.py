@@ -3,7 +3,7 @@
 if __name__ != "agentkit.tools":
     raise ImportError("import this package as agentkit.tools")
 
-from agentkit.arguments import argument_problems
+from agentkit.arguments import argument_problems, refused_arguments
 from agentkit.contract import Contract, Effect, IdempotencyKey, OnError, contract_of, idempotency_key
 from agentkit.tools.decorator import tool, with_contract
 
@@ -15,6 +15,7 @@ __all__ = [
     "argument_problems",
     "contract_of",
     "idempotency_key",
+    "refused_arguments",
     "tool",
     "with_contract",
 ]

@@ -100,6 +100,24 @@ def test_no_answer_is_unread_where_none_was_given() -> None:
     assert unread == [False]
 
 
+def test_an_answer_is_new_once_and_addressed_where_it_names_its_question() -> None:
+    handed: list[tuple[bool, bool]] = []
+
+    def node(state: Any, config: RunnableConfig) -> None:
+        _compat.drop_stale_answer(config)
+        for answer in config["configurable"]["__pregel_scratchpad"].resume:
+            handed.append((_compat.is_addressed(answer, config), _compat.is_new(answer, config)))
+        interrupt("first")
+        interrupt("second")
+
+    made = graph(node, saver=True)
+    (first,) = made.invoke({"messages": []}, thread("t"))["__interrupt__"]
+    (second,) = made.invoke(Command(resume={first.id: "one answer"}), thread("t"))["__interrupt__"]
+    assert handed == [(True, True)]
+    made.invoke(Command(resume={second.id: "another"}), thread("t"))
+    assert handed[1:] == [(True, False), (True, True)]
+
+
 def test_the_process_wide_trace_policy_is_read_at_trace_time() -> None:
     policy = _compat.node_trace_policy(None)
     processor = _compat.trace_processor(None, "process_inputs")

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from agentkit import thread
 from agentkit.errors import MissingCheckpointer
-from agentkit.pause import ask
+from agentkit.pause import Delivery, ask
 
 CFG = thread("t")
 
@@ -26,10 +26,10 @@ class NotANumber(ValueError):
     """The answer is none."""
 
 
-def a_number(answer: Any, addressed: bool) -> int:
+def a_number(answer: Any, came: Delivery) -> int:
     if not isinstance(answer, int):
         raise NotANumber(repr(answer))
-    return answer if addressed else -answer
+    return answer if came.addressed else -answer
 
 
 def asking(name: str) -> Any:
@@ -84,3 +84,31 @@ def test_a_graph_inside_a_stored_one_can_pause() -> None:
     asks: Any = outer.compile(checkpointer=InMemorySaver())
     (question,) = asks.invoke({}, CFG)["__interrupt__"]
     assert asks.invoke(Command(resume={question.id: 7}), CFG) == {"first": 7}
+
+
+def twice(state: State) -> Any:
+    return {name: ask({"question": name}, a_number, {"type": "integer"}, asker=name) for name in ("first", "second")}
+
+
+def asking_twice() -> Any:
+    builder = StateGraph(State)
+    builder.add_node("ask twice", twice)
+    builder.add_edge(START, "ask twice")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def test_a_refused_answer_without_an_id_is_not_kept_for_the_next_question() -> None:
+    asks = asking_twice()
+    (first,) = asks.invoke({}, CFG)["__interrupt__"]
+    with pytest.raises(NotANumber, match="'many'"):
+        asks.invoke(Command(resume="many"), CFG)
+    (second,) = asks.invoke(Command(resume={first.id: 1000}), CFG)["__interrupt__"]
+    assert second.value == {"question": "second"}
+    assert asks.invoke(Command(resume={second.id: 2000}), CFG) == {"first": 1000, "second": 2000}
+
+
+def test_each_answer_is_known_as_addressed_or_not_also_when_the_step_runs_again() -> None:
+    asks = asking_twice()
+    (first,) = asks.invoke({}, CFG)["__interrupt__"]
+    asks.invoke(Command(resume={first.id: 1000}), CFG)
+    assert asks.invoke(Command(resume=2000), CFG) == {"first": 1000, "second": -2000}

@@ -143,6 +143,19 @@ def test_without_a_value_nothing_is_shown(value: Any) -> None:
     assert [m.text for m in model.requests[0].messages] == ["Be kind.", "hi"]
 
 
+def test_a_value_that_cannot_be_compared_is_shown() -> None:
+    class Table:
+        def __eq__(self, other: object) -> bool:
+            raise ValueError("compare the cells")
+
+        def __str__(self) -> str:
+            return "2 x 3"
+
+    model = ScriptedModel("done")
+    agent(model, Facts(["items"])).invoke({"messages": "hi", "items": Table()})
+    assert shown(model.requests[0]) == ['items: "2 x 3"']
+
+
 def test_fields_can_be_shown_under_other_names() -> None:
     model = ScriptedModel("done")
     agent(model, Facts({"order_id": "order"})).invoke({"messages": "hi", "order_id": "o-1"})

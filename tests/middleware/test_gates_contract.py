@@ -21,30 +21,34 @@ from agentkit.middleware import (
 from agentkit.testing import MiddlewareContract
 
 
-class TestNudges(MiddlewareContract):
+class GatesContract(MiddlewareContract):
+    counts_in_vain = ("agentkit_gates", "agentkit_asked_again")
+
+
+class TestNudges(GatesContract):
     def make(self) -> Gates:
         rules = StepBudget(9, nudge_at=1), RepeatedCall(3, nudge_at=1), Deadline(3600, nudge_at=3000)
         return Gates(*rules, TokenBudget(9, per="thread", assume=1), clock=lambda: 1000.0)
 
 
-class TestWrapsUp(MiddlewareContract):
+class TestWrapsUp(GatesContract):
     def make(self) -> Gates:
         return Gates(ToolCallBudget(1) | StepBudget(5, per="thread"))
 
 
-class TestRaises(MiddlewareContract):
+class TestRaises(GatesContract):
     raises = GateTripped
 
     def make(self) -> Gates:
         return Gates(StepBudget(2), on_trip="raise")
 
 
-class TestHandsOver(MiddlewareContract):
+class TestHandsOver(GatesContract):
     def make(self) -> Gates:
         return Gates(StepBudget(2), on_trip=Handoff("support", facts=["remaining_steps"]))
 
 
-class TestHandsOverAndWaits(MiddlewareContract):
+class TestHandsOverAndWaits(GatesContract):
     def make(self) -> Gates:
         return Gates(StepBudget(2) | Deadline(60), on_trip=Handoff("support", wait=True), clock=lambda: 1000.0)
 

@@ -101,7 +101,8 @@ class TestRepeats:
             {"type": "respond", "message": "about 9"},
             {"type": "approve"},
         ):
-            agent.invoke(decide(agent.get_state(CFG), {"c0": decision}), CFG)  # type: ignore[dict-item]
+            [question] = pending_approvals(agent.get_state(CFG))
+            agent.invoke(decide(agent.get_state(CFG), {question.id: decision}), CFG)  # type: ignore[dict-item]
         assert desk.values == [1, 9]
 
     def test_it_looks_back_turn_or_thread_only(self) -> None:
