@@ -28,7 +28,11 @@ AgentkitError
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
-└── NestedPause (RuntimeError)
+├── NestedPause (RuntimeError)
+├── InvalidTurn (ValueError)                a message or a decision that was delivered
+├── UnknownInterrupt (LookupError)
+├── ThreadBusy (BlockingIOError)
+└── LeaseLost (PermissionError)
 ```
 """
 
@@ -67,6 +71,8 @@ from agentkit.errors.running import (
     UnreadableReply,
     UnusedDecision,
 )
+from agentkit.errors.storing import LeaseLost, ThreadBusy
+from agentkit.errors.turning import InvalidTurn, UnknownInterrupt
 
 __all__ = [
     "AgentkitError",
@@ -83,6 +89,8 @@ __all__ = [
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
+    "InvalidTurn",
+    "LeaseLost",
     "MissingCheckpointer",
     "MissingHookForm",
     "MissingStructuredOutput",
@@ -90,10 +98,12 @@ __all__ = [
     "NotEntitled",
     "PlacementConflict",
     "ReservedField",
+    "ThreadBusy",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
     "UnknownDecision",
+    "UnknownInterrupt",
     "UnknownStateField",
     "UnreadableReply",
     "UnusedDecision",
