@@ -37,14 +37,18 @@ def has_message(snapshot: StateSnapshot, message_id: str) -> bool:
 
 def broke_off(graph: CompiledStateGraph[Any, Any, Any, Any], snapshot: StateSnapshot) -> bool:
     """Whether the thread's last run stopped before its end without waiting for anybody, apart from static pauses."""
-    if not snapshot.next or _meets(graph.interrupt_before_nodes, snapshot.next):
+    # `next` is empty already when the step's results are kept, before the checkpoint that takes them in
+    if not snapshot.tasks or _meets(graph.interrupt_before_nodes, [task.name for task in snapshot.tasks]):
         return False
-    return any(task.result is None and not task.interrupts for task in snapshot.tasks)
+    waiting = {interrupt.id for interrupt in snapshot.interrupts}
+    pauses = [any(interrupt.id in waiting for interrupt in task.interrupts) for task in snapshot.tasks]
+    is_open = [task.result is None and not paused for task, paused in zip(snapshot.tasks, pauses, strict=True)]
+    return any(is_open) or not any(pauses)
 
 
 def paused_after(graph: CompiledStateGraph[Any, Any, Any, Any], previous: StateSnapshot) -> bool:
     """Whether a run that went on from this state pauses at the next one (`interrupt_after`)."""
-    return _meets(graph.interrupt_after_nodes, previous.next)
+    return _meets(graph.interrupt_after_nodes, [task.name for task in previous.tasks])
 
 
 def result_of(graph: CompiledStateGraph[Any, Any, Any, Any], snapshot: StateSnapshot) -> Any:

@@ -14,6 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointMetadata, CheckpointTuple, empty_checkpoint
+from langgraph.graph import END
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
@@ -199,6 +200,10 @@ class _Turn:
         named = {**self.config.get("metadata", {}), **({TURN: turn} if turn is not None else {})}
         return self.agent, "invoke", (input, {**self.config, "metadata": named}), self.kwargs
 
+    def settled(self) -> _Call:
+        """Keep what the finished tasks of a step that broke off returned, which the engine would drop."""
+        return self.agent, "update_state", (self.config, None, END), {}
+
     def mark(self, kind: str, id: str, **told: str) -> _Call:
         """Note something in the thread under a key."""
         metadata = cast(CheckpointMetadata, {"source": "update", "step": -1, "parents": {}, **told})
@@ -224,6 +229,8 @@ def _message(to: _Turn, message_id: str, start: Any) -> _Steps:
         return (yield from _stored(to, snapshot, mark))
     if (before := turn_of(snapshot)) is not None:
         yield to.mark("turn", before, **{_STATE: snapshot.config["configurable"]["checkpoint_id"]})
+    if any(task.result is not None for task in snapshot.tasks):
+        yield to.settled()
     return (yield to.run(start, message_id))
 
 

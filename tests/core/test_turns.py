@@ -109,6 +109,28 @@ def test_a_message_behind_one_that_broke_off_starts_its_own_turn_and_the_first_s
     assert (payments.made, model.calls, human_ids(second)) == ([5], 3, ["m1", "m2"])
 
 
+def test_results_of_a_step_that_broke_off_are_kept_when_another_message_comes(deliver: Deliver) -> None:
+    """The process ended when the tools were done and their results kept, before the step's checkpoint was."""
+    payments = Payments()
+    agent, model = paying(payments, ai("", tool_call("pay", {"amount": 5})), "paid", "hello")
+    put, broken = agent.checkpointer.put, []
+
+    def crash(config: Any, checkpoint: Any, metadata: Any, versions: Any) -> Any:
+        if metadata["step"] == 2 and not broken:
+            broken.append(metadata)
+            raise ConnectionError("away")
+        return put(config, checkpoint, metadata, versions)
+
+    agent.checkpointer.put = crash
+    with pytest.raises(ConnectionError):
+        deliver(agent, "t", "m1", "pay 5")
+    assert exit_of(agent.get_state(thread("t"))) is None  # nobody takes the turn for one that is over
+    ended = deliver(agent, "t", "m2", "hello")
+    assert [message.text for message in ended["messages"] if message.type == "tool"] == ["paid 5"]
+    assert payments.made == [5]
+    assert_paired(model, ended["messages"])
+
+
 class Forgets(AgentMiddleware[Any, Any, Any]):
     """Removes all messages but the last two, as a compaction does."""
 
