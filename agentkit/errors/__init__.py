@@ -31,8 +31,15 @@ AgentkitError
 ├── NestedPause (RuntimeError)
 ├── InvalidTurn (ValueError)                a message or a decision that was delivered
 ├── UnknownInterrupt (LookupError)
-├── ThreadBusy (BlockingIOError)
-└── LeaseLost (PermissionError)
+├── InvalidStoreUrl (ValueError)
+├── MissingDriver (ImportError)
+├── StoreUnreachable (ConnectionError)      between an agent and where its threads are kept
+├── StoreReadOnly (PermissionError)
+├── StoreFull (OSError)
+├── UnstorableValue (TypeError)
+├── UnreadableValue (ValueError)
+├── ThreadBusy (RuntimeError)
+└── LeaseLost (RuntimeError)
 ```
 """
 
@@ -71,7 +78,17 @@ from agentkit.errors.running import (
     UnreadableReply,
     UnusedDecision,
 )
-from agentkit.errors.storing import LeaseLost, ThreadBusy
+from agentkit.errors.storing import (
+    InvalidStoreUrl,
+    LeaseLost,
+    MissingDriver,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+    ThreadBusy,
+    UnreadableValue,
+    UnstorableValue,
+)
 from agentkit.errors.turning import InvalidTurn, UnknownInterrupt
 
 __all__ = [
@@ -89,15 +106,20 @@ __all__ = [
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
+    "InvalidStoreUrl",
     "InvalidTurn",
     "LeaseLost",
     "MissingCheckpointer",
+    "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
     "NotEntitled",
     "PlacementConflict",
     "ReservedField",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreUnreachable",
     "ThreadBusy",
     "ToolTimeout",
     "TruncatedReply",
@@ -106,6 +128,8 @@ __all__ = [
     "UnknownInterrupt",
     "UnknownStateField",
     "UnreadableReply",
+    "UnreadableValue",
+    "UnstorableValue",
     "UnusedDecision",
     "WrongCall",
 ]

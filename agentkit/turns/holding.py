@@ -172,7 +172,7 @@ class _InProcess:
     def take(self, thread_id: str, owner: str, ttl: float) -> _Held:
         with self._lock:
             if thread_id in self._owners:
-                raise ThreadBusy(thread_id, self._owners[thread_id])
+                raise ThreadBusy(thread_id, self._owners[thread_id], "it is given back")
             self._owners[thread_id] = owner
         return _Held(thread_id)
 
