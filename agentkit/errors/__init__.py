@@ -25,6 +25,13 @@ AgentkitError
 │   ├── WrongCall
 │   ├── InvalidEdit
 │   └── NotEntitled
+├── LedgerError (RuntimeError)              the record of effects
+│   ├── LedgerUnavailable
+│   ├── EffectSuperseded
+│   └── NotJournaled
+├── UnrecordableResult (TypeError)
+├── UnknownEffect (LookupError)
+├── InvalidSettlement (ValueError)
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
@@ -63,6 +70,15 @@ from agentkit.errors.decisions import (
     UnknownDecision,
     WrongCall,
 )
+from agentkit.errors.effects import (
+    EffectSuperseded,
+    InvalidSettlement,
+    LedgerError,
+    LedgerUnavailable,
+    NotJournaled,
+    UnknownEffect,
+    UnrecordableResult,
+)
 from agentkit.errors.running import (
     ForgottenPause,
     GateTripped,
@@ -97,6 +113,7 @@ __all__ = [
     "ConfigurationWarning",
     "DuplicateMiddleware",
     "DuplicateTool",
+    "EffectSuperseded",
     "ForgottenPause",
     "GateTripped",
     "HookError",
@@ -106,15 +123,19 @@ __all__ = [
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
+    "InvalidSettlement",
     "InvalidStoreUrl",
     "InvalidTurn",
     "LeaseLost",
+    "LedgerError",
+    "LedgerUnavailable",
     "MissingCheckpointer",
     "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
     "NotEntitled",
+    "NotJournaled",
     "PlacementConflict",
     "ReservedField",
     "StoreFull",
@@ -125,10 +146,12 @@ __all__ = [
     "TruncatedReply",
     "UndeclaredJump",
     "UnknownDecision",
+    "UnknownEffect",
     "UnknownInterrupt",
     "UnknownStateField",
     "UnreadableReply",
     "UnreadableValue",
+    "UnrecordableResult",
     "UnstorableValue",
     "UnusedDecision",
     "WrongCall",
