@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from langchain_core.tools import BaseTool
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from agentkit.errors import InvalidArguments
 
-__all__ = ["check_plain_schema", "explain"]
+__all__ = ["argument_problems", "check_plain_schema", "explain"]
 
 _LONGEST: Final = 200  # characters of a value that are repeated to the model
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
@@ -41,6 +41,29 @@ def explain(tool: BaseTool, sent: Mapping[str, Any], error: ValidationError) -> 
         value = "" if one["type"] == "missing" or not place else f" (you sent {_short(one['input'])})"
         problems.append(f"{'.'.join(place) or 'arguments'}: {one['msg']}{value}")
     return InvalidArguments(tool.name, problems, _short(dict(sent)), _described(tool)) if problems else None
+
+
+def argument_problems(tool: BaseTool, sent: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the arguments of a call, by the tool's schema; nothing is executed.
+
+    Args:
+        tool: Any LangChain tool.
+        sent: The arguments that the model sent, without injected ones.
+
+    Returns:
+        One line per problem: the argument's name and what is wrong with it; empty if they fit.
+    """
+    schema = tool.tool_call_schema
+    if isinstance(schema, dict):
+        return list(_plain_problems(schema, sent))
+    if not issubclass(schema, BaseModel):
+        return []  # of pydantic's first version: known when the tool runs
+    try:
+        schema.model_validate(dict(sent))
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        return [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in found]
+    return []
 
 
 def check_plain_schema(tool: BaseTool, sent: Mapping[str, Any]) -> None:

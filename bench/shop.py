@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -16,7 +18,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException, tool
 
-from agentkit.testing import Request, ai, tool_call
+from agentkit.testing import Request, ScriptedModel, ai, tool_call
+from agentkit.tools import with_contract
 
 CHARACTERS_PER_TOKEN = 4
 SECONDS_PER_MODEL_CALL, SECONDS_PER_ANSWER_TOKEN, SECONDS_PER_TOOL_CALL = 1.0, 0.02, 0.5
@@ -62,17 +65,25 @@ class Conversation:
     _tries: Counter[str] = field(default_factory=Counter)
     _stuck: set[str] = field(default_factory=set)
     _this_turn: int = 0
-    _fault: type[Exception] = ShopTimeout
+
+    @contextmanager
+    def present(self) -> Iterator[None]:
+        """Let the shop and the model serve this conversation."""
+        token = _present.set(self)
+        try:
+            yield
+        finally:
+            _present.reset(token)
 
     @property
     def order(self) -> str:
         """The order that it is about."""
-        return f"W{self.number:04}"
+        return f"W{self.number:05}"
 
     @property
     def user(self) -> str:
         """Who asks."""
-        return f"user{self.number:04}"
+        return f"user{self.number:05}"
 
     def asks(self) -> list[str]:
         """What the user says, turn by turn."""
@@ -89,46 +100,15 @@ class Conversation:
 
     # ---- the shop
 
-    def tools(self, fault: type[Exception] = ShopTimeout) -> list[BaseTool]:
-        """The shop's tools; each says whether it reads or writes.
-
-        Args:
-            fault: What a tool raises that times out.
-        """
-        self._fault = fault
-
-        @tool
-        def find_user(name: str) -> str:
-            """Find a user by name."""
-            self._execute("find_user")
-            return json.dumps({"user_id": name, "address": "12 Long Road, Leeds", "orders": [self.order]} | _PADDING)
-
-        @tool
-        def get_order(order_id: str) -> str:
-            """Look an order up."""
-            self._execute("get_order")
-            return json.dumps({"order_id": order_id, "status": "delivered", "amount": 42} | _PADDING)
-
-        @tool
-        def refund(order_id: str, amount: int) -> str:
-            """Refund an order."""
-            number = self._execute("refund", effect=True)
-            self.effects[order_id] += 1
-            return json.dumps({"refunded": amount, "order_id": order_id, "receipt": f"R{number}"})
-
-        made: list[BaseTool] = [find_user, get_order, refund]
-        for each in made:
-            each.metadata = {"agentkit": {"effect": "write" if each is refund else "read"}}
-        return made
-
-    def _execute(self, name: str, effect: bool = False) -> int:
+    def execute(self, name: str, fault: type[Exception], effect: bool = False) -> int:
+        """One execution of a tool: the how manieth it is. It may time out with `fault`, after its effect or before."""
         self.executions[name] += 1
         number = self.executions[name]
         self.seconds += SECONDS_PER_TOOL_CALL
         if self.chance(self.faults.failing, "fails", name, number):
             if effect and self.chance(0.5, "took effect", name, number):
                 self.effects[self.order] += 1
-            raise self._fault("the shop did not answer in time")
+            raise fault("the shop did not answer in time")
         return number
 
     # ---- the model
@@ -171,6 +151,55 @@ class Conversation:
         }
         args = right[name] if well else {"id": self.order}
         return ai("", tool_call(name, args, f"c{self.number}-{self.model_calls}"))
+
+
+_present: ContextVar[Conversation] = ContextVar("conversation")
+
+
+def shop_tools(fault: type[Exception] = ShopTimeout) -> list[BaseTool]:
+    """The shop's tools, for whichever conversation is present; each says whether it reads or writes.
+
+    Args:
+        fault: What a tool raises that times out.
+    """
+
+    @tool
+    def find_user(name: str) -> str:
+        """Find a user by name."""
+        here = _present.get()
+        here.execute("find_user", fault)
+        return json.dumps({"user_id": name, "address": "12 Long Road, Leeds", "orders": [here.order]} | _PADDING)
+
+    @tool
+    def get_order(order_id: str) -> str:
+        """Look an order up."""
+        _present.get().execute("get_order", fault)
+        return json.dumps({"order_id": order_id, "status": "delivered", "amount": 42} | _PADDING)
+
+    @tool
+    def refund(order_id: str, amount: int) -> str:
+        """Refund an order."""
+        number = _present.get().execute("refund", fault, effect=True)
+        _present.get().effects[order_id] += 1
+        return receipt(order_id, amount, number)
+
+    reads: list[BaseTool] = [find_user, get_order]
+    return [*(with_contract(read, effect="read") for read in reads), with_contract(refund, effect="write")]
+
+
+def receipt(order_id: str, amount: int, number: int) -> str:
+    """What the shop answers to a refund."""
+    return json.dumps({"refunded": amount, "order_id": order_id, "receipt": f"R{number}"})
+
+
+def shop_model() -> ScriptedModel:
+    """The model, for whichever conversation is present."""
+    return ScriptedModel(lambda request: _present.get().answer(request), repeat=True, stream=False)
+
+
+def refunds_made(order_id: str) -> int:
+    """How often the shop has refunded an order, by its own books."""
+    return _present.get().effects[order_id]
 
 
 _PADDING = {"note": "parcel left with the neighbour at number 14; signature on file. " * 8}

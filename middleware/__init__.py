@@ -32,6 +32,7 @@ from agentkit.middleware.gate_rules import (
 )
 from agentkit.middleware.gates import Gates
 from agentkit.middleware.handoff import Handoff
+from agentkit.middleware.insist import Insist
 from agentkit.middleware.model_retry import Fallback, ModelRetry
 from agentkit.middleware.reuse import Reuse
 from agentkit.middleware.tool_retry import ToolRetry
@@ -50,6 +51,7 @@ __all__ = [
     "Fallback",
     "Gates",
     "Handoff",
+    "Insist",
     "ModelRetry",
     "PendingApproval",
     "Price",

@@ -11,6 +11,8 @@ from langgraph.types import Checkpointer
 
 from agentkit import AgentMiddleware, create_agent
 from agentkit.middleware import (
+    Approval,
+    ApprovalRule,
     ConsecutiveFailures,
     Gates,
     Handoff,
@@ -45,13 +47,15 @@ def guards() -> list[AgentMiddleware]:
     """What keeps a run in bounds, beside the loop's own first gate: the task is done when no tool is asked for.
 
     A budget of steps, after which the assistant answers with what it has; and safety: failures in a row, a call that
-    failed before, or the same question over and over go to a person. Below the gates, passing outages are retried
-    without the model noticing, and what was looked up in this turn is not looked up again.
+    failed before, or the same question over and over go to a person. What moves money waits for the shop's consent,
+    which takes a checkpointer. Below the gates, passing outages are retried without the model noticing, and what was
+    looked up in this turn is not looked up again.
     """
     safety = ConsecutiveFailures(3) | SameCallFailed(2) | RepeatedCall(3)
     return [
         Gates(StepBudget(10), on_trip="wrap_up"),
         Gates(safety, on_trip=Handoff("customer service"), name="Safety"),
+        Approval(ApprovalRule(risk="money")),
         Reuse(),
         ToolRetry(attempts=2),
         ModelRetry(),

@@ -27,6 +27,7 @@ SCRIPTS = {
             "I'd like a refund for order ORD-22080",
             "Only the kettle, please",
             "Yes, please",
+            "y",  # the shop's consent
             "Thanks, bye!",
         ),
     ),
@@ -39,6 +40,7 @@ SCRIPTS = {
             "帮我查一下订单 ORD-22301",  # Emma Clarke's
             "订单 ORD-22171 我想退款",
             "确认",
+            "是",  # the shop's consent
             "谢谢，再见！",
         ),
     ),

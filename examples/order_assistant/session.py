@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from rich.console import Console
 from rich.text import Text
 
 from agentkit import exit_of
+from agentkit.middleware import Decision, PendingApproval, decide, pending_approvals
 from examples.order_assistant.planner.understand import LANGUAGES
 from examples.order_assistant.terminal import View
 from examples.order_assistant.texts import TEXTS
@@ -25,6 +27,10 @@ __all__ = ["Session"]
 
 _ANSWERED = frozenset(("answer", "structured", "return_direct"))
 _QUIT = frozenset(("/quit", "/exit", "/q"))
+_DECISIONS: dict[str, Decision] = {
+    **dict.fromkeys(("y", "yes", "是", "同意"), Decision(type="approve", by="staff")),
+    **dict.fromkeys(("n", "no", "否", "拒绝"), Decision(type="reject", by="staff", message="The shop refused it.")),
+}
 
 
 @dataclass
@@ -44,6 +50,8 @@ class Session:
     types, no event loop runs and Ctrl-C is an ordinary exception."""
     failures: int = field(default=0, init=False)
     """How many questions got an error instead of an answer."""
+    waiting: PendingApproval | None = field(default=None, init=False)
+    """The call that waits for the shop's consent, also after a restart."""
 
     @property
     def words(self) -> dict[str, str]:
@@ -63,7 +71,9 @@ class Session:
         if turns:
             self.note(self.words["continued"].format(turns=turns))
         self.console.print()
-        if snapshot.tasks:
+        if pending_approvals(snapshot):
+            self.runner.run(self._settle())
+        elif snapshot.tasks:
             self.note(self.words["unfinished"])
             self.runner.run(self._run(None))
 
@@ -73,7 +83,7 @@ class Session:
             if line in _QUIT:
                 return
             if line == "/new":
-                self.thread = uuid.uuid4().hex[:6]
+                self.thread, self.waiting = uuid.uuid4().hex[:6], None
                 self.note(self.words["new"].format(thread=self.thread) + "\n")
             elif line == "/help":
                 self.note(f"{LANGUAGES[self.language].say['help']}\n{self.words['commands']}\n")
@@ -90,16 +100,27 @@ class Session:
             self.ask(line)
 
     def ask(self, text: str) -> None:
-        """Send one message and show the answer as it comes."""
-        self.runner.run(self._run({"messages": [{"role": "user", "content": text}]}))
+        """Send one message and show the answer as it comes; while a call waits, a yes or no decides on it."""
+        decision = _DECISIONS.get(text.lower()) if self.waiting else None
+        if decision is None:
+            self.runner.run(self._run({"messages": [{"role": "user", "content": text}]}))
+        else:
+            self.runner.run(self._decide(decision))
 
     def note(self, text: str, style: str = "dim") -> None:
         """Print something that is not part of the conversation."""
         self.console.print(Text(text, style=style))
 
-    async def _run(self, messages: dict[str, Any] | None) -> None:
+    async def _decide(self, decision: Decision) -> None:
+        assert self.waiting is not None
+        one = self.waiting
+        command = decide(await self.agent.aget_state(self.config), {one.id: decision})
+        await self._run(command, (ToolCall(name=one.name, args=one.args, id=one.tool_call_id),))
+
+    async def _run(self, messages: Any, resumed: Sequence[ToolCall] = ()) -> None:
         before = (await self.agent.aget_state(self.config)).values.get("messages", ())
         view = View(self.console, self.words, {message.id for message in before})
+        view.resume(resumed)
         context = ShopContext(self.customer_id)
         try:
             async for mode, part in self.agent.astream(
@@ -107,7 +128,7 @@ class Session:
             ):
                 view.show(mode, part)
             view.close()
-            await self._say_if_stopped()
+            await self._settle()
         except Exception as error:  # whatever a provider's client raises; the conversation goes on
             view.close()
             self.failures += 1
@@ -116,8 +137,13 @@ class Session:
             view.close()
         self.console.print()
 
-    async def _say_if_stopped(self) -> None:
-        ended = exit_of(await self.agent.aget_state(self.config))
+    async def _settle(self) -> None:
+        """Say what the run stopped for: a decision, or a reason other than an answer."""
+        snapshot = await self.agent.aget_state(self.config)
+        self.waiting = next(iter(pending_approvals(snapshot)), None)
+        if self.waiting:
+            self.note(self.words["approve"], style="cyan")
+        ended = exit_of(snapshot)
         if ended is not None and ended.reason not in _ANSWERED:
             reason = self.words.get(ended.reason, ended.reason)
             self.note(self.words["ended"].format(reason=reason, detail=ended.detail), style="yellow")
@@ -129,7 +155,7 @@ class Session:
                 import readline  # noqa: F401 - gives input() line editing and a history
         while True:
             try:
-                line = input(f"{self.words['you']} > ") if typed else _piped_line()
+                line = input(self._prompt) if typed else _piped_line()
             except (EOFError, KeyboardInterrupt):
                 if typed:
                     self.console.print()
@@ -138,8 +164,12 @@ class Session:
                 self._echo(line.strip())
             yield line.strip()
 
+    @property
+    def _prompt(self) -> str:
+        return f"{self.words['staff' if self.waiting else 'you']} > "
+
     def _echo(self, line: str) -> None:
-        self.console.print(Text.assemble((f"{self.words['you']} > ", "bold"), line))
+        self.console.print(Text.assemble((self._prompt, "bold"), line))
 
 
 def _piped_line() -> str:

@@ -20,6 +20,7 @@ __all__ = ["ToolLines", "Typewriter", "View"]
 # A line may not begin with one of these; they hang over the margin instead.
 _CLOSING = frozenset("，。！？；：、）》”’…")  # noqa: RUF001 - Chinese punctuation is meant
 _OPENING = frozenset("（《“‘")  # noqa: RUF001
+_MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "waiting": ("?", "cyan"), "stopped": ("-", "yellow")}
 
 
 @dataclass
@@ -96,7 +97,7 @@ class ToolLines:
 
     console: Console
     words: Mapping[str, str]
-    """Texts for `done`, `failed` and `stopped`."""
+    """Texts for `done`, `failed`, `waiting` and `stopped`."""
     _lines: dict[str, _Line] = field(default_factory=dict)
     _live: Live | None = None
 
@@ -119,11 +120,11 @@ class ToolLines:
         if all(line.state != "running" for line in self._lines.values()):
             self.close()
 
-    def close(self) -> None:
-        """Forget the calls; those without a result were stopped by somebody."""
+    def close(self, rest: str = "stopped") -> None:
+        """Forget the calls; those without a result were stopped by somebody, or wait for somebody."""
         for line in self._lines.values():
             if line.state == "running":
-                line.state = "stopped"
+                line.state = rest
                 self._ended(line)
         if self._live is not None:
             self._live.stop()
@@ -142,7 +143,7 @@ class ToolLines:
         what = Text(f"{line.call['name']}({arguments})", style="dim")
         if line.state == "running":
             return Spinner("dots", what)
-        mark, style = {"done": ("✓", "green"), "failed": ("✗", "red"), "stopped": ("-", "yellow")}[line.state]
+        mark, style = _MARKS[line.state]
         row = Text.assemble((f"{mark} {self.words[line.state]} ", style), what)
         if line.detail:
             row.append(f": {line.detail}", style="dim")
@@ -166,6 +167,10 @@ class View:
         self._typewriter = Typewriter(self.console)
         self._tools = ToolLines(self.console, self.words)
 
+    def resume(self, calls: Iterable[ToolCall]) -> None:
+        """Show calls that a decision lets go on."""
+        self._tools.start(calls)
+
     def show(self, mode: str, part: Any) -> None:
         """Show one part of a stream with `stream_mode=["messages", "updates"]`."""
         if mode == "messages":
@@ -173,8 +178,13 @@ class View:
             if isinstance(message, AIMessage) and message.text and message.id not in self.known:
                 self.say(str(message.text))
             return
+        if "__interrupt__" in part:
+            self._tools.close("waiting")
+            return
         for update in part.values():
             for message in _messages(update):
+                if message.id in self.known:  # a mended history comes as a whole
+                    continue
                 if isinstance(message, AIMessage) and message.tool_calls:
                     self._typewriter.end()
                     self._speaking = False

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain.agents.middleware import wrap_tool_call
@@ -16,6 +16,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from agentkit import exit_of, thread
+from agentkit.middleware import Decision, decide, pending_approvals
 from examples.order_assistant.assistant import build
 from examples.order_assistant.script import SCRIPTS
 from examples.order_assistant.shop import Shop
@@ -50,8 +51,20 @@ class Customer:
 
     def say(self, text: str) -> str:
         before = len(self.agent.get_state(self.config).values.get("messages", ()))
-        result = self.agent.invoke({"messages": text}, self.config, context=self.context)
-        self.new = result["messages"][before + 1 :]
+        return self._run({"messages": text}, before + 1)
+
+    def decide(self, kind: Literal["approve", "reject"]) -> str:
+        """The shop's consent to the payment that waits for it, or its refusal."""
+        paused = self.agent.get_state(self.config)
+        [one] = pending_approvals(paused)
+        decision = Decision(type=kind, by="staff")
+        return self._run(decide(paused, {one.id: decision}), len(paused.values["messages"]))
+
+    def _run(self, given: Any, before: int) -> str:
+        result = self.agent.invoke(given, self.config, context=self.context)
+        self.new = result["messages"][before:]
+        if waiting := pending_approvals(result):
+            return f"waiting: {waiting[0].name}"
         ended = exit_of(result)
         assert ended is not None
         assert ended.reason == "answer"
@@ -79,9 +92,11 @@ def test_the_english_script(shop: Shop, rows: Rows) -> None:
     assert "Shall I refund $129.00" in emma.say(lines[4])
     assert "Shall I refund $65.00 of the $129.00" in emma.say(lines[5])
     assert rows("SELECT * FROM refunds WHERE order_number = 'ORD-22080'") == []
-    assert "I have refunded $65.00 for order ORD-22080" in emma.say(lines[6])
+    assert emma.say(lines[6]) == "waiting: refund_order"
+    assert rows("SELECT * FROM refunds WHERE order_number = 'ORD-22080'") == []
+    assert "I have refunded $65.00 for order ORD-22080" in emma.decide("approve")
     assert rows("SELECT minor FROM refunds WHERE order_number = 'ORD-22080'") == [(6500,)]
-    assert emma.say(lines[7]).startswith("Goodbye")
+    assert emma.say(lines[8]).startswith("Goodbye")
 
 
 def test_the_chinese_script(shop: Shop, rows: Rows) -> None:
@@ -93,9 +108,10 @@ def test_the_chinese_script(shop: Shop, rows: Rows) -> None:
     assert wang.say(lines[3]) == "在您的订单中没有找到 ORD-22301。请核对订单号，格式如 ORD-12345。"
     assert "退款 ¥1,037.00 吗？" in wang.say(lines[4])
     assert rows("SELECT * FROM refunds WHERE order_number = 'ORD-22171'") == []
-    assert "已为订单 ORD-22171 退款 ¥1,037.00" in wang.say(lines[5])
+    assert wang.say(lines[5]) == "waiting: refund_order"
+    assert "已为订单 ORD-22171 退款 ¥1,037.00" in wang.decide("approve")
     assert rows("SELECT minor FROM refunds WHERE order_number = 'ORD-22171'") == [(103700,)]
-    assert wang.say(lines[6]).startswith("再见")
+    assert wang.say(lines[7]).startswith("再见")
 
 
 def test_the_foreign_orders_of_the_scripts_exist(rows: Rows) -> None:
@@ -116,12 +132,27 @@ def test_two_customers_on_one_agent_see_their_own(shop: Shop) -> None:
     assert [answer.split()[1] for answer in answers] == ["ORD-22301", "ORD-22327", "ORD-22288"]
 
 
+@pytest.mark.parametrize("way", ["refused", "dropped"])
+def test_without_the_shops_consent_nothing_is_paid(shop: Shop, rows: Rows, way: str) -> None:
+    emma = Customer(shop, EMMA)
+    emma.say("refund order 22080")
+    assert emma.say("yes") == "waiting: refund_order"
+    answer = emma.decide("reject") if way == "refused" else emma.say("Where is my latest order?")
+    assert answer.startswith("The shop did not consent" if way == "refused" else "Order ORD-22301")
+    results = [m for m in emma.agent.get_state(emma.config).values["messages"] if isinstance(m, ToolMessage)]
+    assert [m.status for m in results if m.name == "refund_order"] == ["error"]
+    assert rows("SELECT minor FROM refunds WHERE order_number = 'ORD-22080'") == []
+
+
 def test_a_refund_waits_for_its_yes_across_a_restart(shop: Shop, rows: Rows, tmp_path: Path) -> None:
     file = str(tmp_path / "threads.db")
     with SqliteSaver.from_conn_string(file) as saver:
         assert "Shall I refund" in Customer(shop, EMMA, saver).say("refund order 22080")
     with SqliteSaver.from_conn_string(file) as saver:
-        assert "I have refunded $129.00" in Customer(Shop.open(shop.path), EMMA, saver).say("yes")
+        assert Customer(Shop.open(shop.path), EMMA, saver).say("yes") == "waiting: refund_order"
+    assert rows("SELECT minor FROM refunds WHERE order_number = 'ORD-22080'") == []
+    with SqliteSaver.from_conn_string(file) as saver:
+        assert "I have refunded $129.00" in Customer(Shop.open(shop.path), EMMA, saver).decide("approve")
     assert rows("SELECT minor FROM refunds WHERE order_number = 'ORD-22080'") == [(12900,)]
 
 

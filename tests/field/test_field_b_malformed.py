@@ -19,6 +19,7 @@ from pydantic import BaseModel, SecretStr
 
 from agentkit import Limits, create_agent, exit_of
 from agentkit.errors import DuplicateTool
+from agentkit.middleware import Insist
 from agentkit.testing import EntryPoint, RunResult, ScriptedModel, ai, assert_paired, invalid_call, run, tool_call
 
 Maker = Callable[..., Any]
@@ -269,3 +270,19 @@ def test_oai_2204_an_unknown_tool_is_answered_with_the_known_ones(entry: EntryPo
 def _plain() -> str:
     """Another tool."""
     return "plain"
+
+
+def test_lc_37778_a_refused_call_is_sent_again_instead_of_talk(entry: EntryPoint, add: Any) -> None:
+    wrong, right = tool_call("add", {"a": 1, "c": 2}, "c1"), tool_call("add", {"a": 1, "b": 2}, "c2")
+    model = ScriptedModel(ai("", wrong), '{"a": 1, "b": 2}', ai("", right), "3")
+    ended = run(create_agent(model, [add.tool], middleware=[Insist(1)]), "hi", entry=entry)
+    assert (ended.text, add.ran) == ("3", [(1, 2)])
+    assert [request.tool_choice for request in model.requests] == [None, None, "any", None]
+    assert_paired(model, ended.messages)
+
+
+def test_lc_37778_talk_for_ever_ends_after_so_many_turns(entry: EntryPoint, add: Any) -> None:
+    model = ScriptedModel(ai("", tool_call("add", {"a": 1})), "talk", repeat=True)
+    ended = run(create_agent(model, [add.tool], middleware=[Insist(2)]), "hi", entry=entry)
+    assert model.calls == 4
+    assert (ended.text, add.ran) == ("talk", [])

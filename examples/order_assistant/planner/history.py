@@ -80,5 +80,7 @@ def _read(message: ToolMessage) -> Result:
             data = None
         if isinstance(data, dict):
             return Result(data)
+    if text.startswith("Not executed"):  # by whoever had to consent
+        return Result({}, "not_executed", text)
     code = _CODE.search(text)
     return Result({}, code[1] if code else "other", text[code.end() :] if code else text)

@@ -186,6 +186,7 @@ ENGLISH = Phrases(
         "product_not_found": "I don't know a product called “{product}”.",
         "product_ambiguous": "“{product}” fits more than one product. Please give me its full name.",
         "empty_query": "What are you looking for? For example “Show me headphones”.",
+        "not_executed": "The shop did not consent, so nothing has been paid back.",
         "other": "That did not work: {text}",
     },
     status={

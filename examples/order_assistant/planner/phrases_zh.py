@@ -133,6 +133,7 @@ CHINESE = Phrases(
         "product_not_found": "没有找到名为“{product}”的商品。",
         "product_ambiguous": "“{product}”对应多件商品，请告诉我完整名称。",
         "empty_query": "请问您想找什么商品？例如：“有没有耳机？”",
+        "not_executed": "店方没有同意，因此没有退款。",
         "other": "操作没有成功：{text}",
     },
     status={"processing": "备货中", "shipped": "运输中", "delivered": "已签收", "cancelled": "已取消"},
