@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import HumanMessage, ToolMessage
 
@@ -15,13 +15,12 @@ from agentkit import exit_of, thread
 from agentkit.middleware import pending_approvals
 from agentkit.testing import pairing_problems
 from agentkit.turns import adecide, arun_turn, decide, run_turn
-from tests.crash.stores import effect_ledger, open_saver
+from tests.crash.stores import Journal, journal_of, opened, payments, reported
 from tests.crash.world import SCENARIOS, Events, Outside
 
 __all__ = ["Ended", "Job", "work"]
 
-THREAD = "t"
-TTL = 0.5  # seconds: how long a dead process keeps its thread
+OWNER = "worker"  # a worker that comes back under its name need not wait until its lease runs out
 
 
 @dataclass(frozen=True)
@@ -30,11 +29,12 @@ class Job:
 
     scenario: str
     url: str
-    """Of the database, one of its own for each trial."""
+    """Of the database."""
     folder: Path
-    """What is outside of the database."""
+    """What is outside of the database; its name is the thread's."""
     use_async: bool = False
-    ledger: bool = False
+    journal: Journal = "none"
+    granularity: Literal["hook", "turn"] = "hook"
 
 
 @dataclass(frozen=True)
@@ -52,39 +52,44 @@ class Ended:
     reason: str | None
     effects: list[str] = field(default_factory=list)
     refused: list[Any] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    points: list[str] = field(default_factory=list)
 
 
 def work(job: Job, end_at: int | None = None) -> None:
     """Do the job, and write down how it ended; with `end_at`, this process is killed at that event."""
-    events, outside = Events(end_at), Outside(job.folder)
+    outside = Outside(job.folder)
+    events = Events(outside, end_at)
     scenario = SCENARIOS[job.scenario]
-    with open_saver(job.url) as saver:
-        events.around(saver, "put", "put_writes", "get_tuple")
-        middleware = effect_ledger(saver, outside, events) if job.ledger else []
-        agent = scenario.agent(outside, events, saver, middleware)
+    with opened(job.url, events) as saver:
+        journal = journal_of(saver, job.journal, outside, events)
+        agent = scenario.agent(outside, events, saver, journal, granularity=job.granularity)
         if job.use_async:
-            asyncio.run(_adeliver(agent, scenario.messages))
+            asyncio.run(_adeliver(agent, outside.name, scenario.messages))
         else:
-            _deliver(agent, scenario.messages)
-        _write(job.folder, _ended(agent, outside, events))
+            _deliver(agent, outside.name, scenario.messages)
+        ended = _ended(agent, outside, events)
+        ended.effects.extend(payments(saver, job.journal, outside))
+        ended.doubts.extend(reported(journal))
+        (job.folder / "ended.json").write_text(json.dumps(asdict(ended)))
 
 
-def _deliver(agent: Any, messages: Sequence[str]) -> None:
+def _deliver(agent: Any, thread_id: str, messages: Sequence[str]) -> None:
     for number, message in enumerate(messages):
-        result = run_turn(agent, THREAD, f"m{number}", message, ttl=TTL)
+        result = run_turn(agent, thread_id, f"m{number}", message, owner=OWNER)
         while asked := pending_approvals(result):
-            result = decide(agent, THREAD, asked[0].id, {"type": "approve"}, ttl=TTL)
+            result = decide(agent, thread_id, asked[0].id, {"type": "approve"}, owner=OWNER)
 
 
-async def _adeliver(agent: Any, messages: Sequence[str]) -> None:
+async def _adeliver(agent: Any, thread_id: str, messages: Sequence[str]) -> None:
     for number, message in enumerate(messages):
-        result = await arun_turn(agent, THREAD, f"m{number}", message, ttl=TTL)
+        result = await arun_turn(agent, thread_id, f"m{number}", message, owner=OWNER)
         while asked := pending_approvals(result):
-            result = await adecide(agent, THREAD, asked[0].id, {"type": "approve"}, ttl=TTL)
+            result = await adecide(agent, thread_id, asked[0].id, {"type": "approve"}, owner=OWNER)
 
 
 def _ended(agent: Any, outside: Outside, events: Events) -> Ended:
-    snapshot = agent.get_state(thread(THREAD))
+    snapshot = agent.get_state(thread(outside.name))
     messages = snapshot.values["messages"]
     ended = exit_of(snapshot)
     return Ended(
@@ -96,6 +101,8 @@ def _ended(agent: Any, outside: Outside, events: Events) -> Ended:
         reason=ended.reason if ended is not None else None,
         effects=outside.done,
         refused=outside.refused,
+        doubts=outside.doubts,
+        points=outside.points,
     )
 
 
@@ -103,7 +110,3 @@ def _plain(message: Any) -> list[Any]:
     calls = [[call["name"], call["args"], call["id"]] for call in getattr(message, "tool_calls", [])]
     answers = [message.tool_call_id, message.status] if isinstance(message, ToolMessage) else []
     return [message.type, message.text, calls, answers]
-
-
-def _write(folder: Path, ended: Ended) -> None:
-    (folder / "ended.json").write_text(json.dumps(asdict(ended)))
