@@ -74,11 +74,7 @@ class Trials:
         use_async, granularity = dice.random() < 0.5, dice.choice(("hook", "turn"))
         job = self._job(f"{self.seed}-{number}", scenario, journal, use_async=use_async, granularity=granularity)
         events = self._reference(scenario, journal).events
-        kills = [
-            Kill("event", dice.randint(1, events)) if dice.random() < 0.7 else Kill("time", dice.uniform(0, _LONGEST))
-            for _ in range(dice.choice((1, 1, 1, 2, 3)))
-        ]
-        return Trial(number, job, tuple(kills))
+        return Trial(number, job, tuple(_kill(events, dice) for _ in range(dice.choice((1, 1, 1, 2, 3)))))
 
     def _job(self, name: str, scenario: str, journal: Journal, **how: object) -> Job:
         folder = self.folder / name
@@ -116,6 +112,14 @@ class Trials:
             doubts=len(set(ended.doubts)),
             faults=tuple(_faults(job, ended, whole, repeated)),
         )
+
+
+def _kill(events: list[str], dice: random.Random) -> Kill:
+    """At a moment, or at an event: each kind is as likely as any other, however often it happens."""
+    if dice.random() < 0.3:
+        return Kill("time", dice.uniform(0, _LONGEST))
+    kind = dice.choice(sorted(set(events)))
+    return Kill("event", dice.choice([at for at, event in enumerate(events, 1) if event == kind]))
 
 
 def _faults(job: Job, ended: Ended, whole: Ended, repeated: list[str]) -> Iterator[str]:

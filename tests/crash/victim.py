@@ -41,7 +41,7 @@ class Job:
 class Ended:
     """What a process found when all was done."""
 
-    events: int
+    events: list[str]
     history: list[Any]
     """The messages, without what differs from run to run."""
     messages: list[str]
@@ -93,7 +93,7 @@ def _ended(agent: Any, outside: Outside, events: Events) -> Ended:
     messages = snapshot.values["messages"]
     ended = exit_of(snapshot)
     return Ended(
-        events=events.count,
+        events=events.seen,
         history=[_plain(message) for message in messages],
         messages=[str(message.id) for message in messages if isinstance(message, HumanMessage)],
         problems=pairing_problems(messages),

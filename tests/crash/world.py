@@ -93,15 +93,15 @@ class Events:
     """Counts what a process does, and ends it at one of these points as SIGKILL does."""
 
     def __init__(self, outside: Outside, end_at: int | None = None) -> None:
-        self.count = 0
+        self.seen: list[str] = []
         self._outside = outside
         self._end_at = end_at
         self._lock = threading.Lock()
 
     def happen(self, what: str) -> None:
         with self._lock:
-            self.count += 1
-            if self.count == self._end_at:
+            self.seen.append(what)
+            if len(self.seen) == self._end_at:
                 self._outside.die_at(what)
                 os.kill(os.getpid(), signal.SIGKILL)
 
