@@ -8,13 +8,14 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 from tests.crash.victim import Ended, Job, work
 
 __all__ = ["Child", "Failed", "finish", "start"]
+
+_LONGEST = 120  # seconds until a process that hangs is ended
 
 
 class Failed(Exception):
@@ -26,10 +27,7 @@ class Child:
     """A process of our own."""
 
     pid: int
-    errors: Any
-
-    def signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+    errors: Path
 
     def wait(self) -> bool:
         """Wait for its end; whether it was killed.
@@ -38,14 +36,35 @@ class Child:
             Failed: If it ended with an exception.
         """
         _, status = os.waitpid(self.pid, 0)
-        told = self.errors.read_text() if self.errors.exists() else ""
         if os.WIFSIGNALED(status):
             if os.WTERMSIG(status) != signal.SIGKILL:
-                raise Failed(f"signal {os.WTERMSIG(status)}\n{told}")
+                raise Failed(f"signal {os.WTERMSIG(status)}\n{self.told}")
             return True
         if status != 0:
-            raise Failed(told)
+            raise Failed(self.told)
         return False
+
+    @property
+    def told(self) -> str:
+        """The exception that it ended with."""
+        return self.errors.read_text() if self.errors.exists() else ""
+
+    def wait_until_frozen(self) -> None:
+        """Wait until it has frozen itself."""
+        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            raise Failed(f"it ended instead of freezing\n{self.told}")
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def fail(self) -> str:
+        """Wait for its end, which must be an exception; its traceback."""
+        try:
+            self.wait()
+        except Failed as failed:
+            return str(failed)
+        raise Failed("it ended well, or was killed")
 
     def kill_after(self, seconds: float) -> bool:
         """Kill it from outside, unless it is done before; whether it was killed."""
@@ -54,13 +73,13 @@ class Child:
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 return self.wait()
             time.sleep(0.0005)
-        self.signal(signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         return self.wait()
 
 
-def start(job: Job, end_at: int | None = None, do: Callable[[Job, int | None], None] = work) -> Child:
+def start(job: Job, end_at: int | None = None) -> Child:
     """Let a new process do a job."""
-    errors = job.folder / "error"
+    errors = job.folder / f"error of {job.owner}"
     errors.unlink(missing_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -69,7 +88,8 @@ def start(job: Job, end_at: int | None = None, do: Callable[[Job, int | None], N
         return Child(pid, errors)
     code = 1
     try:
-        do(job, end_at)
+        signal.alarm(_LONGEST)
+        work(job, end_at)
         code = 0
     except BaseException:
         errors.write_text(traceback.format_exc())

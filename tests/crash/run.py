@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import SystemRandom
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tests.crash.cases import Cases
 from tests.crash.trials import Trials, Verdict
 
 _HELP_POSTGRES = "URL of a PostgreSQL database; without it, one is started for the run."
@@ -31,23 +32,26 @@ def main(
     gc.freeze()  # children share what is imported here
     failed = 0
     for name in ("sqlite", "postgres") if store == "both" else (store,):
-        with _database(name, postgres) as url, tempfile.TemporaryDirectory(prefix="crash-") as folder:
+        with _database(name, postgres) as (url, server), tempfile.TemporaryDirectory(prefix="crash-") as folder:
             began = time.monotonic()
             verdicts = list(_told(Trials(seed, count, url, Path(folder)).run()))
             failed += _report(name, verdicts, time.monotonic() - began)
+            for case, wrong in Cases(url, Path(folder), server).run():
+                typer.echo(f"{'FAULT' if wrong else 'good'}: {case}{': ' if wrong else ''}{wrong}")
+                failed += bool(wrong)
     raise typer.Exit(1 if failed else 0)
 
 
 @contextmanager
-def _database(name: str, url: str | None) -> Iterator[str | None]:
+def _database(name: str, url: str | None) -> Iterator[tuple[str | None, Any]]:
     if name == "sqlite" or url is not None:
-        yield None if name == "sqlite" else url
+        yield (None if name == "sqlite" else url), None
         return
     from tests.conftest import Postgres
 
     server = Postgres()
     try:
-        yield server.url()
+        yield server.url(), server
     finally:
         server.close()
 

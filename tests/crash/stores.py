@@ -15,7 +15,7 @@ from agentkit.ledger import Doubt, Ledger, Settlement
 from agentkit.middleware import EffectLedger
 from tests.crash.world import Events, Outside
 
-__all__ = ["JOURNALS", "Journal", "journal_of", "opened", "payments", "reported"]
+__all__ = ["JOURNALS", "Journal", "journal_of", "limit", "opened", "payments", "reported"]
 
 Journal = Literal["none", "look", "tell", "transaction"]
 JOURNALS: Final[tuple[Journal, ...]] = ("none", "look", "tell", "transaction")
@@ -29,11 +29,24 @@ def opened(url: str, events: Events) -> Iterator[checkpoint.Saver]:
     with checkpoint.open(url, pool_size=4) as saver:
         events.around(saver, "put", "put_writes", "get_tuple")
         events.around(saver.leases, "take", "release")
-        event.listen(saver.engine, "before_cursor_execute", lambda *_: events.happen("before a statement of the ledger"))
+        event.listen(
+            saver.engine, "before_cursor_execute", lambda *_: events.happen("before a statement of the ledger")
+        )
         event.listen(saver.engine, "commit", lambda *_: events.happen("before a commit of the ledger"))
+        event.listen(saver.engine, "checkout", lambda *_: events.check_out(+1))
+        event.listen(saver.engine, "checkin", lambda *_: events.check_out(-1))
         if isinstance(connection := getattr(saver, "conn", None), sqlite3.Connection):
+            events.is_busy = lambda: connection.in_transaction
             connection.set_trace_callback(lambda _: events.happen("in a transaction of the saver"))
         yield saver
+
+
+def limit(saver: checkpoint.Saver, room: int | None) -> None:
+    """Let the file grow by so many pages, and no more: SQLite then says what it says when a disk is full."""
+    if room is not None:
+        connection: sqlite3.Connection = saver.conn  # type: ignore[attr-defined]  # of an SQLite store
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + room}")
 
 
 class Journaled(Ledger):

@@ -14,7 +14,7 @@ from tests.crash.stores import JOURNALS, Journal
 from tests.crash.victim import Ended, Job
 from tests.crash.world import SCENARIOS
 
-__all__ = ["Trial", "Trials", "Verdict"]
+__all__ = ["Trial", "Trials", "Verdict", "faults"]
 
 _LONGEST = 0.5  # seconds into a process at which it is killed from outside, at most
 
@@ -72,7 +72,8 @@ class Trials:
     def _trial(self, number: int, dice: random.Random) -> Trial:
         scenario, journal = dice.choice(list(SCENARIOS)), dice.choice(self.journals)
         use_async, granularity = dice.random() < 0.5, dice.choice(("hook", "turn"))
-        job = self._job(f"{self.seed}-{number}", scenario, journal, use_async=use_async, granularity=granularity)
+        how = {"use_async": use_async, "granularity": granularity, "may_repeat": journal == "none"}
+        job = self._job(f"{self.seed}-{number}", scenario, journal, **how)
         events = self._reference(scenario, journal).events
         return Trial(number, job, tuple(_kill(events, dice) for _ in range(dice.choice((1, 1, 1, 2, 3)))))
 
@@ -102,15 +103,13 @@ class Trials:
         except Failed as failed:
             return Verdict(trial, killed, faults=(f"a process failed: {failed}",))
         whole = self._reference(job.scenario, job.journal)
-        times = Counter(ended.effects)
-        repeated = [what for what, count in times.items() if count > 1]
         return Verdict(
             trial,
             killed,
             points=tuple(ended.points),
-            repeated=len(repeated),
+            repeated=len(_repeated(ended)),
             doubts=len(set(ended.doubts)),
-            faults=tuple(_faults(job, ended, whole, repeated)),
+            faults=tuple(faults(job, ended, whole)),
         )
 
 
@@ -122,13 +121,13 @@ def _kill(events: list[str], dice: random.Random) -> Kill:
     return Kill("event", dice.choice([at for at, event in enumerate(events, 1) if event == kind]))
 
 
-def _faults(job: Job, ended: Ended, whole: Ended, repeated: list[str]) -> Iterator[str]:
-    """What must not be."""
+def faults(job: Job, ended: Ended, whole: Ended) -> Iterator[str]:
+    """What must not be, compared with a conversation that nobody disturbed."""
     if ended.messages != whole.messages:
         yield f"messages {ended.messages} instead of {whole.messages}"
-    if repeated and job.journal != "none":
+    if (repeated := _repeated(ended)) and not job.may_repeat:
         yield f"twice: {repeated}"
-    reported = set(ended.doubts) if job.journal == "tell" else set()
+    reported = _told(ended) if job.journal == "tell" else set()
     if lost := set(whole.effects) - set(ended.effects) - reported:
         yield f"lost: {sorted(lost)}"
     if ended.problems or ended.refused:
@@ -137,6 +136,16 @@ def _faults(job: Job, ended: Ended, whole: Ended, repeated: list[str]) -> Iterat
         yield f"not over: {ended.unfinished} {ended.reason}"
     if _but_for(ended, reported) != _but_for(whole, reported):
         yield f"another state: {ended.history}"
+
+
+def _told(ended: Ended) -> set[str]:
+    """The effects that the model was told are in doubt."""
+    told = [message for message in ended.history if message[0] == "tool" and "took effect is unknown" in message[1]]
+    return {f"charge {message[3][0].rpartition('-')[2]}" for message in told}
+
+
+def _repeated(ended: Ended) -> list[str]:
+    return [what for what, count in Counter(ended.effects).items() if count > 1]
 
 
 def _but_for(ended: Ended, reported: set[str]) -> list[object]:

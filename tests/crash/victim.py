@@ -15,12 +15,10 @@ from agentkit import exit_of, thread
 from agentkit.middleware import pending_approvals
 from agentkit.testing import pairing_problems
 from agentkit.turns import adecide, arun_turn, decide, run_turn
-from tests.crash.stores import Journal, journal_of, opened, payments, reported
+from tests.crash.stores import Journal, journal_of, limit, opened, payments, reported
 from tests.crash.world import SCENARIOS, Events, Outside
 
 __all__ = ["Ended", "Job", "work"]
-
-OWNER = "worker"  # a worker that comes back under its name need not wait until its lease runs out
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,15 @@ class Job:
     use_async: bool = False
     journal: Journal = "none"
     granularity: Literal["hook", "turn"] = "hook"
+    owner: str = "worker"
+    """A worker that comes back under its name need not wait until its lease runs out."""
+    ttl: float = 30.0
+    freeze_at: str | None = None
+    """The event at which the process freezes."""
+    may_repeat: bool = False
+    """Whether effects may take place twice: its process is killed, and nothing records them."""
+    room: int | None = None
+    """How many pages an SQLite file may grow by before the disk is full."""
 
 
 @dataclass(frozen=True)
@@ -59,33 +66,36 @@ class Ended:
 def work(job: Job, end_at: int | None = None) -> None:
     """Do the job, and write down how it ended; with `end_at`, this process is killed at that event."""
     outside = Outside(job.folder)
-    events = Events(outside, end_at)
+    events = Events(outside, end_at, job.freeze_at)
     scenario = SCENARIOS[job.scenario]
     with opened(job.url, events) as saver:
+        limit(saver, job.room)
         journal = journal_of(saver, job.journal, outside, events)
         agent = scenario.agent(outside, events, saver, journal, granularity=job.granularity)
         if job.use_async:
-            asyncio.run(_adeliver(agent, outside.name, scenario.messages))
+            asyncio.run(_adeliver(agent, job, scenario.messages))
         else:
-            _deliver(agent, outside.name, scenario.messages)
+            _deliver(agent, job, scenario.messages)
         ended = _ended(agent, outside, events)
         ended.effects.extend(payments(saver, job.journal, outside))
         ended.doubts.extend(reported(journal))
         (job.folder / "ended.json").write_text(json.dumps(asdict(ended)))
 
 
-def _deliver(agent: Any, thread_id: str, messages: Sequence[str]) -> None:
+def _deliver(agent: Any, job: Job, messages: Sequence[str]) -> None:
+    hold: Any = {"owner": job.owner, "ttl": job.ttl}
     for number, message in enumerate(messages):
-        result = run_turn(agent, thread_id, f"m{number}", message, owner=OWNER)
+        result = run_turn(agent, job.folder.name, f"m{number}", message, **hold)
         while asked := pending_approvals(result):
-            result = decide(agent, thread_id, asked[0].id, {"type": "approve"}, owner=OWNER)
+            result = decide(agent, job.folder.name, asked[0].id, {"type": "approve"}, **hold)
 
 
-async def _adeliver(agent: Any, thread_id: str, messages: Sequence[str]) -> None:
+async def _adeliver(agent: Any, job: Job, messages: Sequence[str]) -> None:
+    hold: Any = {"owner": job.owner, "ttl": job.ttl}
     for number, message in enumerate(messages):
-        result = await arun_turn(agent, thread_id, f"m{number}", message, owner=OWNER)
+        result = await arun_turn(agent, job.folder.name, f"m{number}", message, **hold)
         while asked := pending_approvals(result):
-            result = await adecide(agent, thread_id, asked[0].id, {"type": "approve"}, owner=OWNER)
+            result = await adecide(agent, job.folder.name, asked[0].id, {"type": "approve"}, **hold)
 
 
 def _ended(agent: Any, outside: Outside, events: Events) -> Ended:

@@ -90,20 +90,32 @@ class Outside:
 
 
 class Events:
-    """Counts what a process does, and ends it at one of these points as SIGKILL does."""
+    """What a process does. It kills itself at the event of a number, or freezes itself at the first one of a kind."""
 
-    def __init__(self, outside: Outside, end_at: int | None = None) -> None:
+    def __init__(self, outside: Outside, end_at: int | None = None, freeze_at: str | None = None) -> None:
         self.seen: list[str] = []
+        self.checked_out = 0
+        self.is_busy: Callable[[], bool] = lambda: False
         self._outside = outside
         self._end_at = end_at
+        self._freeze_at = freeze_at
         self._lock = threading.Lock()
 
     def happen(self, what: str) -> None:
+        while what == self._freeze_at and (self.checked_out or self.is_busy()):
+            time.sleep(0.001)  # frozen in one, a process keeps an SQLite file locked, and nobody can take over
         with self._lock:
             self.seen.append(what)
             if len(self.seen) == self._end_at:
                 self._outside.die_at(what)
                 os.kill(os.getpid(), signal.SIGKILL)
+            if what == self._freeze_at:
+                self._freeze_at = None
+                os.kill(os.getpid(), signal.SIGSTOP)
+
+    def check_out(self, change: int) -> None:
+        """A connection is taken from the engine, or given back."""
+        self.checked_out += change
 
     def around(self, owner: Any, *names: str) -> None:
         """An event before and one after each call of these methods of an object."""
