@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import timedelta
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Final, Literal
 
 from sqlalchemy import event, text
@@ -32,7 +32,7 @@ def opened(url: str, events: Events) -> Iterator[checkpoint.Saver]:
         event.listen(
             saver.engine, "before_cursor_execute", lambda *_: events.happen("before a statement of the ledger")
         )
-        event.listen(saver.engine, "commit", lambda *_: events.happen("before a commit of the ledger"))
+        event.listen(saver.engine, "commit", lambda *_: events.happen("before a commit"))
         event.listen(saver.engine, "checkout", lambda *_: events.check_out(+1))
         event.listen(saver.engine, "checkin", lambda *_: events.check_out(-1))
         if isinstance(connection := getattr(saver, "conn", None), sqlite3.Connection):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-TRIALS = 15
+TRIALS = 10
 
 CASES = {
     "frozen before its effect, in one transaction with the record",

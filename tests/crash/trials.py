@@ -1,4 +1,4 @@
-"""Trials: processes that are killed at random points of a conversation, one that ends it, and what must be true then."""
+"""Processes that are killed at random points of a conversation, one that ends it, and what must be true then."""
 
 from __future__ import annotations
 
