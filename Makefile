@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after crash-test docs serve test-lowest peer probes clean
+.PHONY: help demo report test check format coverage quick bench bench-gates bench-before-after crash-test docs serve test-lowest peer probes clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -39,6 +39,9 @@ $(BIN)/.with-%: $(BIN)/.made pyproject.toml
 
 demo: $(BIN)/.with-demo  ## run the order assistant offline, on its own database (ARGS=--help lists its options)
 	@$(BIN)/python -m examples.order_assistant $(ARGS)
+
+report: $(BIN)/.with-demo  ## write a report from slow sources; stop it anywhere and call it again (ARGS=--help)
+	@$(BIN)/python -m examples.monthly_report $(ARGS)
 
 test: check  ## lint, types, import layers and all tests
 	$(SAY) 'pytest'
