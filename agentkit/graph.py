@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import TracePolicy
 
-from agentkit.interpreter import Node, Route, Step, TurnNode, TurnRoute
+from agentkit.interpreter import LineRoute, Node, Route, Step, TurnNode, TurnRoute
 from agentkit.local_state import can_fold
 from agentkit.routing import Router
 from agentkit.state import Schemas
 from agentkit.topology import MODEL, TOOLS, Plan
 
-__all__ = ["Drawing"]
+__all__ = ["Drawing", "without_reads"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,9 @@ class Drawing:
         for stop in self.plan.stops:
             if len(stop.targets) == 1:
                 builder.add_edge(stop.name, stop.following)
+            elif stop.rule == "line":
+                route = LineRoute(stop, self.router, tuple(builder.channels))
+                builder.add_conditional_edges(stop.name, route, list(stop.targets))
             else:
                 builder.add_conditional_edges(stop.name, Route(stop, self.router), list(stop.targets))
         return builder
@@ -72,6 +76,16 @@ class Drawing:
     def _builder(self) -> StateGraph[Any, Any, Any, Any]:
         schemas = self.schemas
         return StateGraph(schemas.state, self.context_schema, input_schema=schemas.input, output_schema=schemas.output)
+
+
+def without_reads(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The graph with its `LineRoute`s given what the nodes return, where LangGraph reads the state for every edge."""
+    for name, branches in compiled.builder.branches.items():
+        for label, branch in branches.items():
+            if isinstance(branch.path, LineRoute):
+                compiled.nodes[name].writers.pop()  # the branch as `compile` attached it, the node's only one
+                compiled.attach_branch(name, label, branch, with_reader=False)
+    return compiled
 
 
 assert END == "__end__"  # topology names it without importing LangGraph

@@ -21,7 +21,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command, Send
 
-from agentkit._compat import is_resumed
+from agentkit._compat import is_resumed, read_state
 from agentkit.errors import ForgottenPause
 from agentkit.handover import leave
 from agentkit.local_state import LocalState
@@ -29,7 +29,7 @@ from agentkit.routing import Destination, Router
 from agentkit.state import FAILURE, HANDOVER, POSITION
 from agentkit.topology import END, MODEL, TOOLS, Plan, Stop
 
-__all__ = ["Node", "Route", "Step", "TurnNode", "TurnRoute", "at_start"]
+__all__ = ["LineRoute", "Node", "Route", "Step", "TurnNode", "TurnRoute", "at_start"]
 
 
 class Step(Protocol):
@@ -92,6 +92,29 @@ class Route(Runnable[Any, Any]):
 
     def _next(self, state: Mapping[str, Any]) -> Destination:
         return self._router.after(self._stop, state)
+
+
+class LineRoute(Route):
+    """The edge that leads on in line from a hook, unless its update says otherwise.
+
+    It is given what the hook returned. Reading the state would copy every field and add the messages once more, at each
+    hook of each turn, for the sake of jumps that hardly ever come.
+    """
+
+    def __init__(self, stop: Stop, router: Router, fields: Sequence[str]) -> None:
+        """Lead on from a stop, over a state of these fields."""
+        super().__init__(stop, router)
+        self._fields = fields
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
+        """The next node, or one dispatch per tool call."""
+        if input is None or (isinstance(input, dict) and input.get("jump_to") is None):
+            return self._stop.following
+        return super().invoke(read_state(config or {}, self._fields, written=True))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
+        """The next node, or one dispatch per tool call."""
+        return self.invoke(input, config)
 
 
 # ---- granularity "turn"

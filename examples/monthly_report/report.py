@@ -1,7 +1,7 @@
 """The report as a graph: a node per source, one after the other, and one that writes.
 
-Each finished node is a checkpoint, so a run that was stopped anywhere goes on at the first one that is missing. No model
-decides anything here; that is why it is a plain graph and no agent.
+Each finished node is a checkpoint, so a run that was stopped anywhere goes on at the first one that is missing. No
+model decides anything here; that is why it is a plain graph and no agent.
 """
 
 from __future__ import annotations

@@ -5,15 +5,19 @@ Where one of these fails, the upgraded dependency changed something that `agentk
 
 from __future__ import annotations
 
+import threading
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware, configure_trace_policy
-from langchain.tools import tool
+from langchain.tools import ToolRuntime, tool
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import get_runtime
 from langgraph.types import Command, Send, TracePolicy, interrupt
 
 from agentkit import _compat, create_agent, thread
@@ -144,3 +148,37 @@ async def test_named_agents_within_tools_show_in_event_streams() -> None:
     stream: Any = await agent.astream_events({"messages": "hi"}, version="v3")
     names = [sub.name async for sub in stream.subagents]
     assert names == ["helper"]
+
+
+def test_run_tool_call_is_what_tool_node_does() -> None:
+    """The same result and the same request, without a thread of its own and without a trace in the context."""
+    seen: list[tuple[Any, ...]] = []
+    leak: ContextVar[str] = ContextVar("leak", default="clean")
+
+    @tool
+    def look(place: str, runtime: ToolRuntime) -> str:
+        """Look somewhere."""
+        leak.set("set by the tool")
+        seen.append((place, runtime.tool_call_id, runtime.state, runtime.store, threading.get_ident()))
+        return f"nothing at {place}"
+
+    called = tool_call("look", {"place": "home"}, "c1")
+    state: Any = {"messages": [ai("", called)]}
+    tools = ToolNode([look])
+    results: list[Any] = []
+
+    def node(given: Any, config: RunnableConfig) -> None:
+        runtime = get_runtime()
+        with_state = {"__type": "tool_call_with_context", "tool_call": called, "state": state}
+        results.append(tools.invoke(with_state, config))
+        results.append(_compat.run_tool_call(tools, called, state, runtime, config))
+        results.append(threading.get_ident())
+        results.append(leak.get())
+
+    graph(node).invoke({"messages": []})
+    theirs, ours, here, left_behind = results
+    assert [(m.content, m.tool_call_id, m.name) for m in ours["messages"]] == [("nothing at home", "c1", "look")]
+    assert ours == theirs
+    assert seen[0][:-1] == seen[1][:-1] == ("home", "c1", state, None)
+    assert seen[1][-1] == here
+    assert left_behind == "clean"

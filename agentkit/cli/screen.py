@@ -1,0 +1,88 @@
+"""What every command shares of the screen: consoles, errors in one line, exit codes, JSON.
+
+What a command is asked for goes to stdout, and everything about it (progress, reasons, errors) to stderr, so that a
+pipe gets the first alone. Rich leaves colours out by itself where NO_COLOR is set or nobody looks at a terminal.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, NoReturn
+
+import typer
+from pydantic_core import to_jsonable_python
+from rich.console import Console
+from rich.text import Text
+
+__all__ = ["Code", "Mistake", "complain", "err", "fail", "forgiving", "note", "one_line", "out", "write_json"]
+
+
+class Code(IntEnum):
+    """How a command ends."""
+
+    fine = 0
+    findings = 1
+    """Something was found, or a run failed."""
+    mistake = 2
+    """The user asked for something that cannot be."""
+    interrupted = 130
+
+
+class Mistake(Exception):
+    """A user's mistake: shown as one line without a traceback, and the command ends with code 2.
+
+    The message says what is wrong and how to mend it.
+    """
+
+
+def out() -> Console:
+    """The console of stdout, at this moment's size."""
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """The console of stderr; lines are not broken, so that they can be searched."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def note(text: str, style: str = "dim") -> None:
+    """Say something about the work, on stderr."""
+    err().print(Text(text, style=style))
+
+
+def complain(problem: str) -> None:
+    """Show an error in one line on stderr."""
+    err().print(Text.assemble(("error: ", "bold red"), problem))
+
+
+def fail(problem: str) -> NoReturn:
+    """Say that the work failed, and end with code 1."""
+    complain(problem)
+    raise typer.Exit(Code.findings)
+
+
+def one_line(error: BaseException) -> str:
+    """An exception as one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:600]}" if text else type(error).__name__
+
+
+def write_json(value: Any) -> None:
+    """Write one JSON document to stdout, as one line if it is piped; what JSON cannot hold becomes text."""
+    indent = 2 if sys.stdout.isatty() else None
+    plain = to_jsonable_python(value, serialize_unknown=True, inf_nan_mode="constants")
+    if isinstance(plain, Mapping):
+        plain = dict(plain)
+    sys.stdout.write(json.dumps(plain, indent=indent, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def forgiving() -> None:
+    """Let stdin and stdout replace what their encoding cannot hold, rather than fail half-way."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
