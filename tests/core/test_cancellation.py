@@ -83,10 +83,15 @@ async def _until(condition: Any) -> None:
             await asyncio.sleep(0.005)
 
 
+def _has_kept(agent: Any) -> bool:
+    """Whether the result of the quick tool is kept."""
+    tasks = agent.get_state(thread("t")).tasks
+    return any(task.name == "tools" and task.result is not None for task in tasks)
+
+
 async def _cancelled(agent: Any, tools: Slow) -> None:
     running = asyncio.create_task(agent.ainvoke({"messages": "go"}, thread("t")))
-    await _until(lambda: tools.started.is_set() and "quick" in tools.done)
-    await _until(lambda: any(task.result for task in agent.get_state(thread("t")).tasks))
+    await _until(lambda: tools.started.is_set() and _has_kept(agent))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -95,7 +100,7 @@ async def _cancelled(agent: Any, tools: Slow) -> None:
 async def _timed_out(agent: Any, tools: Slow) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(None) as scope:
-            watch = asyncio.create_task(_until(lambda: any(t.result for t in agent.get_state(thread("t")).tasks)))
+            watch = asyncio.create_task(_until(lambda: _has_kept(agent)))
             watch.add_done_callback(lambda _: scope.reschedule(asyncio.get_running_loop().time()))
             await agent.ainvoke({"messages": "go"}, thread("t"))
 

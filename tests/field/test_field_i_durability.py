@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,7 @@ def test_lg_8039_wherever_the_store_fails_no_result_is_lost_and_a_recorded_effec
     act: Maker, is_async: bool, recorded: bool, tmp_path: Path
 ) -> None:
     script = (ai("", tool_call("pay", {"x": 1}, "a"), tool_call("pay", {"x": 2}, "b")), "paid")
-    reached = []
-    for at in range(1, 40):
+    for at in count(1):
         pay = act("pay")
 
         def look(doubt: Doubt, ran: list[int] = pay.ran) -> Settlement:
@@ -115,8 +115,9 @@ def test_lg_8039_wherever_the_store_fails_no_result_is_lost_and_a_recorded_effec
         assert set(pay.ran) == {1, 2}
         assert all(pay.ran.count(x) <= (1 if recorded else 2) for x in (1, 2))  # at least once, else exactly once
         assert_paired(model, ended["messages"])
-        reached.append(saver.left <= 0)
-    assert reached[0] and not reached[-1]  # every operation of the run failed once
+        if saver.left > 0:  # every operation of the run has failed once
+            assert at > 10
+            break
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -134,8 +135,7 @@ def test_lg_8764_the_message_is_kept_before_the_first_tool_runs(is_async: bool) 
 
     def act() -> str:
         """Look at what would be found if the process ended now."""
-        found = saver.get_tuple(thread("t"))
-        messages = found.checkpoint["channel_values"].get("messages", []) if found is not None else []
+        messages = agent.get_state(thread("t")).values.get("messages", [])
         kept.append([message.id for message in messages if isinstance(message, HumanMessage)])
         return "done"
 
