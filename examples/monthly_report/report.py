@@ -52,7 +52,7 @@ def build(saver: BaseCheckpointSaver[Any]) -> Graph:
     builder = StateGraph(Report, Watch)
     last = START
     for source in SOURCES:
-        builder.add_node(source.name, _pull(source))
+        _add(builder, source)
         builder.add_edge(last, source.name)
         last = source.name
     builder.add_node("write", _write)
@@ -66,15 +66,15 @@ def pulled(graph: Graph, month: str) -> int:
     return len(graph.get_state({"configurable": {"thread_id": month}}).values.get("figures", {}))
 
 
-def _pull(source: Source) -> Callable[[Report, Runtime[Watch]], Report]:
-    def pull(state: Report, runtime: Runtime[Watch]) -> Report:
+def _add(builder: StateGraph[Report, Watch, Report, Report], source: Source) -> None:
+    def pull(state: Report, *, runtime: Runtime[Watch]) -> Report:
         watch = runtime.context
         watch.asked(source)
         figure = source.pull(state["month"], watch.pace)
         watch.answered(source)
         return {"figures": {source.name: figure}}
 
-    return pull
+    builder.add_node(source.name, pull)
 
 
 def _write(state: Report) -> Report:

@@ -16,8 +16,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agentkit import create_agent, exit_of, thread
-from agentkit.middleware import Gates
-from agentkit.middleware.gates import Deadline
+from agentkit.middleware import Deadline, Gates
 from agentkit.testing import ScriptedModel, ai, assert_paired, tool_call
 
 

@@ -113,7 +113,8 @@ def test_results_of_a_step_that_broke_off_are_kept_when_another_message_comes(de
     """The process ended when the tools were done and their results kept, before the step's checkpoint was."""
     payments = Payments()
     agent, model = paying(payments, ai("", tool_call("pay", {"amount": 5})), "paid", "hello")
-    put, broken = agent.checkpointer.put, []
+    put = agent.checkpointer.put
+    broken: list[Any] = []
 
     def crash(config: Any, checkpoint: Any, metadata: Any, versions: Any) -> Any:
         if metadata["step"] == 2 and not broken:

@@ -131,7 +131,8 @@ def test_lg_8764_the_message_is_kept_before_the_first_tool_runs(is_async: bool) 
             await asyncio.sleep(0.05)
             return super().put(*args, **kwargs)
 
-    saver, kept = Slow(), []
+    saver = Slow()
+    kept: list[list[Any]] = []
 
     def act() -> str:
         """Look at what would be found if the process ended now."""
