@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test check format coverage quick bench bench-gates bench-before-after crash-test docs serve test-lowest peer probes clean
+.PHONY: help demo report test check format coverage quick bench bench-gates bench-before-after bench-checkpoints crash-test docs serve test-lowest peer probes clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -77,6 +77,9 @@ bench-gates: $(BIN)/.with-bench  ## walk recorded conversations through the gate
 
 bench-before-after: $(BIN)/.with-bench  ## a classic AgentExecutor and agentkit on one work list (takes minutes)
 	@$(BIN)/python -m bench.before_after $(ARGS)
+
+bench-checkpoints: $(BIN)/.with-dev  ## bytes and milliseconds per turn of long threads, on SQLite and PostgreSQL (minutes)
+	@$(BIN)/python -m bench.checkpoints $(ARGS)
 
 crash-test: $(BIN)/.with-dev  ## kill processes at random points, see what is lost (ARGS="--count 500 --seed 7")
 	@$(BIN)/python -W ignore -m tests.crash.run $(ARGS)

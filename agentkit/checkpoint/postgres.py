@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres import PostgresSaver
-from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg import errors as pg
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from agentkit._compat import DeltaSnapshot
 from agentkit.checkpoint.fence import CREATE, Leases, checked_epoch
 from agentkit.checkpoint.saver import Held, Saver
+from agentkit.checkpoint.serde import TypedSerializer
+from agentkit.checkpoint.tables import Tables
 from agentkit.checkpoint.url import StoreUrl
 from agentkit.errors import InvalidStoreUrl, StoreFull, StoreReadOnly, StoreUnreachable
 
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresStore"]
 
-_PATIENCE: Final = 30.0
 _MIGRATION_LOCK: Final = 4_728_316_095  # any number, as long as all agentkits share it
 # The share lock makes whoever takes the thread over wait for this transaction, and the other way round.
 _HAS_EPOCH: Final = "SELECT 1 FROM agentkit_leases WHERE thread_id = %s AND epoch = %s FOR SHARE"
@@ -48,13 +52,17 @@ class _Fenced(psycopg.Connection[Any]):
 class PostgresStore(Saver, PostgresSaver):
     """LangGraph's PostgreSQL saver on a pool, each call on a connection of its own."""
 
-    def __init__(self, url: StoreUrl, serde: SerializerProtocol, pool_size: int) -> None:
+    serde: TypedSerializer
+    tables = Tables("checkpoint_writes", "blob", "checkpoint_blobs")
+
+    def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int, timeout: float) -> None:
         """Connect, and make the tables if they are not there.
 
         Args:
             url: The database.
             serde: What values are written with.
             pool_size: The greatest number of connections, and of threads that serve async callers.
+            timeout: Seconds to wait for a connection.
         """
         self.shown = url.shown
         _refuse_unreadable(url)
@@ -64,7 +72,7 @@ class PostgresStore(Saver, PostgresSaver):
             kwargs={"autocommit": True, "row_factory": dict_row},
             min_size=1,
             max_size=pool_size,
-            timeout=_PATIENCE,
+            timeout=timeout,
             open=False,
         )
         super().__init__(pool, serde=serde)
@@ -72,10 +80,10 @@ class PostgresStore(Saver, PostgresSaver):
         self.lock = nullcontext()  # type: ignore[assignment]
         self.supports_pipeline = False
         self.held = Held(_engine(url.target, pool_size), pool_size, pool.close)
-        self.leases = Leases(self.engine, self.attempt, self.in_thread)
+        self.leases = Leases(self.engine.dialect.name, self.query, self.in_thread)
         self._pool = pool
         try:
-            self._once(lambda: _migrate(url.target))
+            self._once(lambda: _migrate(url.target, timeout))
         except BaseException:
             self.close()
             raise
@@ -84,8 +92,23 @@ class PostgresStore(Saver, PostgresSaver):
     def setup(self) -> None:
         """Nothing is left to do: the tables are there once the store is open."""
 
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """See `Saver.put`. Each field is packed by itself, but for what JSON brings back as it was."""
+        values = {
+            field: value if _stays(value) else self.serde.packed(value, field)
+            for field, value in checkpoint["channel_values"].items()
+        }
+        return super().put(config, {**checkpoint, "channel_values": values}, metadata, new_versions)
+
     def attempt(self, work: Callable[[], T]) -> T:
         """Do work on the store, once more if its connection was lost; what its driver raises becomes a named error."""
+        self.refuse_if_useless()
         try:
             return work()
         except Exception as error:
@@ -113,6 +136,13 @@ class PostgresStore(Saver, PostgresSaver):
         raise error
 
 
+def _stays(value: Any) -> bool:
+    """Whether LangGraph's saver stores a value so that it comes back as what it is."""
+    if type(value) is str:
+        return value.isprintable()  # no NUL, and no half of a character, which JSON in PostgreSQL cannot hold
+    return type(value) in (bool, int, type(None), DeltaSnapshot)
+
+
 def _cause(error: Exception) -> Exception:
     """The driver's own error, which SQLAlchemy puts inside its own."""
     return getattr(error, "orig", error)
@@ -130,23 +160,25 @@ def _refuse_unreadable(url: StoreUrl) -> None:
         raise InvalidStoreUrl(url.shown, "libpq cannot read it") from None
 
 
-def _migrate(target: str) -> None:
+def _migrate(target: str, timeout: float) -> None:
     """Make or renew the tables, one process at a time."""
-    with psycopg.connect(target, autocommit=True, row_factory=dict_row, connect_timeout=10) as connection:
-        _wait_for_migration(connection)
+    with psycopg.connect(
+        target, autocommit=True, row_factory=dict_row, connect_timeout=math.ceil(timeout)
+    ) as connection:
+        _wait_for_migration(connection, timeout)
         PostgresSaver(connection).setup()
         connection.execute(CREATE.encode())
 
 
-def _wait_for_migration(connection: psycopg.Connection[Any]) -> None:
+def _wait_for_migration(connection: psycopg.Connection[Any], timeout: float) -> None:
     """Asked again and again, not waited for: a waiting statement would block the building of an index elsewhere."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         row = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", (_MIGRATION_LOCK,)).fetchone()
         if row and row["mine"]:
             return
         time.sleep(0.02)
-    raise pg.LockNotAvailable("another process has been setting up the tables for 30 seconds")
+    raise pg.LockNotAvailable("another process is still setting up the tables")
 
 
 def _engine(target: str, pool_size: int) -> Engine:

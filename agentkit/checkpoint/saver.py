@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -22,10 +23,13 @@ from langgraph.checkpoint.base import (
 
 from agentkit.checkpoint.fence import Leases, writing
 from agentkit.checkpoint.pages import Pages
-from agentkit.errors import StoreUnreachable
+from agentkit.checkpoint.serde import UNPLACED, TypedSerializer
+from agentkit.errors import StoreUnreachable, UnreadableValue
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
+
+    from agentkit.checkpoint.tables import Tables
 
 __all__ = ["Held", "Saver"]
 
@@ -38,6 +42,7 @@ class Held:
     def __init__(self, engine: Engine, threads: int, *closers: Callable[[], object]) -> None:
         """Take the engine, how many threads serve async callers, and what closes the rest."""
         self.engine = engine
+        self.pid = os.getpid()
         self.threads = ThreadPoolExecutor(threads, thread_name_prefix="agentkit-checkpoint")
         self.close = weakref.finalize(
             self, _close, (partial(self.threads.shutdown, wait=True), engine.dispose, *closers)
@@ -62,6 +67,8 @@ class Saver(BaseCheckpointSaver[str]):
     shown: str
     held: Held
     leases: Leases
+    serde: TypedSerializer
+    tables: Tables
 
     @property
     def engine(self) -> Engine:
@@ -77,6 +84,38 @@ class Saver(BaseCheckpointSaver[str]):
             StoreFull: If it has no room left.
         """
         raise NotImplementedError
+
+    def query(self, work: Callable[[Connection], T]) -> T:
+        """Do work in a transaction of the engine; raises as `attempt` does."""
+
+        def within() -> T:
+            with self.engine.begin() as connection:
+                return work(connection)
+
+        return self.attempt(within)
+
+    def refuse_if_useless(self) -> None:
+        """Raise where the store's connections cannot be used: they are closed, or belong to the process that forked."""
+        if not self.held.close.alive:
+            raise StoreUnreachable(self.shown, "it was closed")
+        if self.held.pid != os.getpid():
+            raise StoreUnreachable(self.shown, "it was opened before this process was forked; open it afterwards")
+
+    # ---- which classes values may be of
+
+    def allow(self, *types: Any) -> None:
+        """Allow values of more classes.
+
+        Args:
+            types: Classes, or annotations that name some (a state schema, `list[Order]`); what their fields hold comes
+                with them.
+        """
+        self.serde.allowed.add(types)
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
+        """Allow classes that LangGraph found in a graph's schemas; see LangGraph."""
+        self.serde.allowed.add_names(extra_allowlist)
+        return self
 
     # ---- what runs write; checked against the epoch in their config
 
@@ -101,7 +140,8 @@ class Saver(BaseCheckpointSaver[str]):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store what a task wrote, in one transaction; raises as `put` does."""
-        work = partial(super().put_writes, config, writes, task_id, task_path)
+        packed = [(channel, self.serde.packed(value, channel)) for channel, value in writes]
+        work = partial(super().put_writes, config, packed, task_id, task_path)
         with writing(config):
             self.attempt(work)
 
@@ -123,7 +163,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """A checkpoint with what was written since; the newest one unless the config names another."""
-        return self.attempt(partial(super().get_tuple, config))
+        return self._read(partial(super().get_tuple, _addressed(config)), config)
 
     def list(
         self,
@@ -142,20 +182,48 @@ class Saver(BaseCheckpointSaver[str]):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """What a delta channel is built from; see LangGraph."""
-        return self.attempt(partial(super().get_delta_channel_history, config=config, channels=channels))
+        return self._read(partial(super().get_delta_channel_history, config=config, channels=channels), config)
 
     def _page(
         self, config: RunnableConfig | None, filter: dict[str, Any] | None, pages: Pages
     ) -> Sequence[CheckpointTuple]:
         rows = partial(super().list, config, filter=filter, before=pages.before, limit=pages.size)
-        return self.attempt(lambda: [*rows()])
+        return self._read(lambda: [*rows()], config)
+
+    def _read(self, work: Callable[[], T], config: RunnableConfig | None) -> T:
+        try:
+            return self.attempt(work)
+        except UnreadableValue as error:
+            raise self._placed(error, config) from error.__cause__
+
+    def _placed(self, error: UnreadableValue, config: RunnableConfig | None) -> UnreadableValue:
+        """The error with the name of the state field, which the serializer is not told."""
+        from sqlalchemy import text
+
+        if not error.field.startswith(UNPLACED):
+            return error
+        where, values = "", {}
+        if config is not None:
+            where, values = " WHERE thread_id = :thread_id", {"thread_id": str(config["configurable"]["thread_id"])}
+        sources = [
+            (self.tables.writes, self.tables.value),
+            *([(self.tables.blobs, "blob")] if self.tables.blobs else []),
+        ]
+        for table, column in sources:
+            with self.engine.begin() as connection:
+                rows = connection.execute(text(f"SELECT channel, type, {column} FROM {table}{where}"), values)
+                for channel, kind, data in rows:
+                    try:
+                        self.serde.loads_typed((kind, data))
+                    except UnreadableValue as found:
+                        return found.within(channel)
+        return error
 
     # ---- the same for async callers
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Do work in a thread of the store's own, so that the event loop goes on."""
-        if not self.held.close.alive:
-            raise StoreUnreachable(self.shown, "it was closed")
+        self.refuse_if_useless()
         return await asyncio.get_running_loop().run_in_executor(self.held.threads, work)
 
     async def aput(
@@ -228,3 +296,8 @@ class Saver(BaseCheckpointSaver[str]):
 
     def __repr__(self) -> str:
         return f"<agentkit.checkpoint.Saver on {self.shown}>"
+
+
+def _addressed(config: RunnableConfig) -> RunnableConfig:
+    """The config with its namespace, which users leave out, and LangGraph's SQLite saver needs to write there."""
+    return {**config, "configurable": {"checkpoint_ns": "", **config["configurable"]}}

@@ -45,6 +45,8 @@ AgentkitError
 ├── StoreFull (OSError)
 ├── UnstorableValue (TypeError)
 ├── UnreadableValue (ValueError)
+├── ThreadExists (ValueError)
+├── UnknownCheckpoint (LookupError)
 ├── ThreadBusy (RuntimeError)
 └── LeaseLost (RuntimeError)
 ```
@@ -102,6 +104,8 @@ from agentkit.errors.storing import (
     StoreReadOnly,
     StoreUnreachable,
     ThreadBusy,
+    ThreadExists,
+    UnknownCheckpoint,
     UnreadableValue,
     UnstorableValue,
 )
@@ -142,9 +146,11 @@ __all__ = [
     "StoreReadOnly",
     "StoreUnreachable",
     "ThreadBusy",
+    "ThreadExists",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownCheckpoint",
     "UnknownDecision",
     "UnknownEffect",
     "UnknownInterrupt",

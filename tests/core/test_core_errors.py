@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from agentkit import Middleware, Placement, create_agent, errors, thread
+from agentkit import Middleware, Placement, checkpoint, create_agent, errors, thread
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
 from agentkit.middleware import Approval, ApprovalRule, Gates, StepBudget
 from agentkit.testing import ScriptedModel, ai, tool_call
@@ -227,6 +228,85 @@ def not_entitled() -> None:
 
 
 # The mistake, its class, the nearest standard class, and words that the message must hold: where, and how to mend it.
+
+
+def invalid_store_url() -> None:
+    checkpoint.open("mysql://me:hunter2@host/db")
+
+
+def missing_driver() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
+        checkpoint.open("sqlite:///agent.db")
+
+
+def store_unreachable() -> None:
+    checkpoint.open("sqlite:////no/such/folder/agent.db")
+
+
+def _stored(pragma: str, value: Any = "x") -> None:
+    """Store something in a thread of a file on which something is wrong."""
+    with checkpoint.open("memory:") as saver:
+        saver.conn.execute(pragma)  # type: ignore[attr-defined]
+        create_agent(ScriptedModel(value), checkpointer=saver).invoke({"messages": "hi"}, thread("t"))
+
+
+def store_read_only() -> None:
+    _stored("PRAGMA query_only = ON")
+
+
+def store_full() -> None:
+    _stored("PRAGMA max_page_count = 20", "long " * 10_000)
+
+
+def unstorable_value() -> None:
+    class State(AgentState[Any], total=False):
+        price: Any
+
+    with checkpoint.open("memory:") as saver:
+        agent = create_agent(ScriptedModel("x"), state_schema=State, checkpointer=saver)
+        agent.invoke({"messages": "hi", "price": {"of": [1j]}}, thread("t"))
+
+
+def unreadable_value() -> None:
+    class State(AgentState[Any], total=False):
+        answers: Any
+
+    with checkpoint.open("memory:", types=[Answer]) as saver:
+        agent = create_agent(ScriptedModel("x"), state_schema=State, checkpointer=saver)
+        agent.invoke({"messages": "hi", "answers": [Answer(value=1)]}, thread("t"))
+        saver.serde = type(saver.serde)()
+        agent.get_state(thread("t"))
+
+
+def thread_busy() -> None:
+    with checkpoint.open("memory:") as saver:
+        saver.leases.take("t", "worker 1")
+        saver.leases.take("t", "worker 2")
+
+
+def lease_lost() -> None:
+    with checkpoint.open("memory:") as saver:
+        lost = saver.leases.take("t", "worker 1", ttl=0)
+        saver.leases.take("t", "worker 2")
+        saver.leases.renew(lost)
+
+
+def _forked(checkpoint_id: str, new: str) -> None:
+    with checkpoint.open("memory:") as saver:
+        agent = create_agent(ScriptedModel("x"), checkpointer=saver)
+        agent.invoke({"messages": "hi"}, thread("t"))
+        checkpoint.fork(agent, "t", checkpoint_id, new)
+
+
+def thread_exists() -> None:
+    _forked("any", "t")
+
+
+def unknown_checkpoint() -> None:
+    _forked("1ef", "new")
+
+
 MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
     (unknown_state_field, "UnknownStateField", ValueError, ["'find'", "'order_id'", "state_schema", "`writes`"]),
@@ -259,6 +339,17 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (not_entitled, "NotEntitled", ValueError, ["'c1'", "'dan' may not decide", "ann may"]),
     (unreadable_reply, "UnreadableReply", ValueError, ["3 times", "could not be read", "schemas"]),
     (tripped_gate, "GateTripped", RuntimeError, ["Gates.after_model", "step_budget", "`on_trip`"]),
+    (invalid_store_url, "InvalidStoreUrl", ValueError, ["mysql:***@host/db", "sqlite:///agent.db"]),
+    (missing_driver, "MissingDriver", ImportError, ["langgraph-checkpoint-sqlite", "pip install 'agentkit[sqlite]'"]),
+    (store_unreachable, "StoreUnreachable", ConnectionError, ["/no/such/folder/agent.db", "its folder must exist"]),
+    (store_read_only, "StoreReadOnly", PermissionError, ["memory:", "readonly", "open another store"]),
+    (store_full, "StoreFull", OSError, ["memory:", "is full", "Make room", "invoke(None"]),
+    (unstorable_value, "UnstorableValue", TypeError, ["price['of'][0]", "complex", "plain data"]),
+    (unreadable_value, "UnreadableValue", ValueError, ["answers[0]", "test_core_errors.Answer", "`types`", "aliases="]),
+    (thread_busy, "ThreadBusy", RuntimeError, ["'t' is held by 'worker 1'", "wait"]),
+    (lease_lost, "LeaseLost", RuntimeError, ["'t' was taken over", "nothing was written", "Stop working"]),
+    (thread_exists, "ThreadExists", ValueError, ["'t'", "choose another id"]),
+    (unknown_checkpoint, "UnknownCheckpoint", LookupError, ["'t'", "'1ef'", "agentkit.checkpoint.history"]),
 ]
 
 
