@@ -45,7 +45,7 @@ _HOMES: typing.Final = {
     "exit_of": "agentkit.exits",
     "thread": "agentkit.run",
 }
-_PACKAGES: typing.Final = frozenset({"errors", "middleware", "testing", "tools"})
+_PACKAGES: typing.Final = frozenset({"errors", "ledger", "middleware", "testing", "tools"})
 
 
 if not typing.TYPE_CHECKING:  # a checker shall see what is there, and nothing else
