@@ -6,6 +6,7 @@ of a holder that lost its lease. Other savers know none; there, turns of this pr
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import AsyncIterator, Iterator
@@ -24,6 +25,7 @@ from agentkit.errors import ConfigurationWarning, LeaseLost, ThreadBusy
 
 __all__ = ["Terms", "aheld", "held"]
 
+_LOG: Final = logging.getLogger("agentkit")
 _FIRST_PAUSE: Final = 0.02  # seconds between two tries to take a thread that is busy; doubled up to the last
 _LAST_PAUSE: Final = 0.5
 
@@ -91,7 +93,8 @@ def held(saver: BaseCheckpointSaver[Any], terms: Terms) -> Iterator[int | None]:
         yield lease.epoch if lease is not None else None
     finally:
         renewal.end()
-        leases.release(renewal.lease)
+        with _told(terms):
+            leases.release(renewal.lease)
 
 
 @asynccontextmanager
@@ -112,7 +115,17 @@ async def aheld(saver: BaseCheckpointSaver[Any], terms: Terms) -> AsyncIterator[
         yield lease.epoch if lease is not None else None
     finally:
         renewal.end()
-        await leases.arelease(renewal.lease)
+        with _told(terms):
+            await leases.arelease(renewal.lease)
+
+
+@contextmanager
+def _told(terms: Terms) -> Iterator[None]:
+    """A thread that cannot be given back is no failure of its turn: the lease runs out by itself."""
+    try:
+        yield
+    except Exception as error:
+        _LOG.warning("the lease on thread %r could not be given back: %s", terms.thread_id, type(error).__name__)
 
 
 def _pauses(terms: Terms) -> Iterator[float | None]:

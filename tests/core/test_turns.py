@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -17,8 +18,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from agentkit import create_agent, exit_of, thread
-from agentkit.errors import ConfigurationWarning, InvalidTurn, ThreadBusy, UnknownInterrupt
+from agentkit import checkpoint, create_agent, exit_of, thread
+from agentkit.errors import ConfigurationWarning, InvalidTurn, LeaseLost, ThreadBusy, UnknownInterrupt
 from agentkit.middleware import Approval, pending_approvals
 from agentkit.testing import ScriptedModel, ai, assert_paired, tool_call
 from agentkit.turns import adecide, arun_turn, decide, run_turn
@@ -366,6 +367,41 @@ def test_other_threads_go_on_meanwhile() -> None:
         assert run_turn(agent, "u", "m1", "hi", wait=0)["messages"][-1].text == "quick"
         go_on.set()
         assert running.result()["messages"][-1].text == "slow"
+
+
+def test_a_turn_that_takes_long_keeps_its_thread(tmp_path: Path) -> None:
+    go_on = threading.Event()
+
+    def slow(request: Any) -> Any:
+        assert go_on.wait(30)
+        return "done"
+
+    with checkpoint.open(f"sqlite:///{tmp_path}/t.db") as saver, ThreadPoolExecutor(1) as pool:
+        agent = create_agent(ScriptedModel(slow), checkpointer=saver)
+        running = pool.submit(run_turn, agent, "t", "m1", "hi", ttl=0.5)
+        ends = set()
+        while len(ends) < 3:  # renewed twice
+            ends |= {lease.expires_at for lease in saver.leases.held().values()}
+        with pytest.raises(ThreadBusy):
+            run_turn(agent, "t", "m1", "hi", wait=0)
+        go_on.set()
+        assert running.result()["messages"][-1].text == "done"
+        assert saver.leases.held() == {}
+
+
+def test_a_process_whose_thread_was_taken_over_writes_nothing_more(deliver: Deliver, tmp_path: Path) -> None:
+    with checkpoint.open(f"sqlite:///{tmp_path}/t.db") as saver:
+
+        def frozen(request: Any) -> Any:
+            """As if the process had been stopped until somebody else took the thread."""
+            saver.leases.take("t", "worker", ttl=60)
+            return "too late"
+
+        agent = create_agent(ScriptedModel(frozen, "in time"), checkpointer=saver)
+        with pytest.raises(LeaseLost):
+            deliver(agent, "t", "m1", "hi", owner="worker")
+        assert [m.text for m in agent.get_state(thread("t")).values["messages"]] == ["hi"]
+        assert deliver(agent, "t", "m1", "hi", owner="worker")["messages"][-1].text == "in time"
 
 
 # ---- what is refused
