@@ -119,7 +119,7 @@ def unread_resume(config: RunnableConfig) -> bool:
     since any other may be meant for a task of its own.
     """
     scratchpad = config["configurable"].get(_SCRATCHPAD)
-    if scratchpad is None:
+    if scratchpad is None or not has_saver(config):
         return False
     nested = "|" in config["configurable"].get("checkpoint_ns", "")
     answer = None if nested else scratchpad.get_null_resume(False)

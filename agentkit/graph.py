@@ -14,7 +14,7 @@ from agentkit.interpreter import LineRoute, Node, Route, Step, TurnNode, TurnRou
 from agentkit.local_state import can_fold
 from agentkit.routing import Router
 from agentkit.state import Schemas
-from agentkit.topology import MODEL, TOOLS, Plan
+from agentkit.topology import MODEL, TOOLS, Plan, Stop
 
 __all__ = ["Drawing", "without_reads"]
 
@@ -40,14 +40,19 @@ class Drawing:
     context_schema: type | None
 
     def by_hook(self) -> StateGraph[Any, Any, Any, Any]:
-        """One node per stop."""
+        """One node per stop.
+
+        A jump that an after_model hook did not declare is obeyed, but hardly ever comes: the hook has a plain edge, and
+        the hooks after it pass the jump on to the last one, which chooses anyway.
+        """
         builder = self._builder()
+        passing = {stop.following for stop in self.plan.stops if _hands_on(stop)}
         for name, step in self.steps.items():
-            node = Node(self.plan[name], step)
+            node = Node(self.plan[name], step, passes=name in passing)
             builder.add_node(name, node, input_schema=self.schemas.state, trace_policy=self.policies.get(name))
         builder.add_edge(START, self.plan.entry)
         for stop in self.plan.stops:
-            if len(stop.targets) == 1:
+            if len(stop.targets) == 1 or _hands_on(stop):
                 builder.add_edge(stop.name, stop.following)
             elif stop.rule == "line":
                 route = LineRoute(stop, self.router, tuple(builder.channels))
@@ -76,6 +81,11 @@ class Drawing:
     def _builder(self) -> StateGraph[Any, Any, Any, Any]:
         schemas = self.schemas
         return StateGraph(schemas.state, self.context_schema, input_schema=schemas.input, output_schema=schemas.output)
+
+
+def _hands_on(stop: Stop) -> bool:
+    """Whether it is a hook in the middle of the line that declared no jump."""
+    return stop.kind == "after_model" and stop.is_straight and stop.rule == "line"
 
 
 def without_reads(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledStateGraph[Any, Any, Any, Any]:

@@ -274,6 +274,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     def close(self) -> None:
         """Close the store's connections; nothing works on it afterwards."""
+        self.held.threads.shutdown()
         self.held.close()
 
     async def aclose(self) -> None:

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from agentkit import checkpoint, create_agent, thread
 from agentkit.checkpoint import Saver
 from agentkit.errors import InvalidStoreUrl, MissingDriver, StoreReadOnly, StoreUnreachable
 from agentkit.testing import ScriptedModel
+
+
+@pytest.fixture
+def saver(url: str) -> Iterator[Saver]:
+    with checkpoint.open(url) as opened:
+        yield opened
 
 
 def agent_on(saver: Saver) -> Any:

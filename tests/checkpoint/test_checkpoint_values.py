@@ -232,6 +232,13 @@ def test_an_agent_allows_its_state_and_its_answers(saver: Saver) -> None:
     assert values["structured_response"] == Address(street="Main")
 
 
+def test_a_graph_that_is_compiled_strictly_names_its_classes(saver: Saver) -> None:
+    """LangGraph does so under LANGGRAPH_STRICT_MSGPACK, by module and simple name."""
+    assert saver.with_allowlist({(Fact.__module__, "Fact"), ("nowhere", "Nothing")}) is saver
+    keep(saver, Fact("two words"))
+    assert kept(saver) == Fact("two words")
+
+
 # ---- LangGraph's own serializer
 
 
