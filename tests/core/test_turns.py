@@ -379,7 +379,7 @@ def test_a_turn_that_takes_long_keeps_its_thread(tmp_path: Path) -> None:
     with checkpoint.open(f"sqlite:///{tmp_path}/t.db") as saver, ThreadPoolExecutor(1) as pool:
         agent = create_agent(ScriptedModel(slow), checkpointer=saver)
         running = pool.submit(run_turn, agent, "t", "m1", "hi", ttl=0.5)
-        ends = set()
+        ends: set[Any] = set()
         while len(ends) < 3:  # renewed twice
             ends |= {lease.expires_at for lease in saver.leases.held().values()}
         with pytest.raises(ThreadBusy):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-TRIALS = 10
+TRIALS = 7
 
 CASES = {
     "frozen before its effect, in one transaction with the record",
