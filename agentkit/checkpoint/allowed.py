@@ -6,7 +6,9 @@ import dataclasses
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from threading import Lock
 from typing import Any, Literal, get_args, get_origin, get_type_hints
+from weakref import WeakSet
 
 from langchain_core import messages
 from langchain_core.documents import Document
@@ -15,12 +17,23 @@ from langgraph.types import Command, Interrupt, Overwrite, PregelTask, Send, Sta
 from pydantic import BaseModel
 from typing_extensions import is_typeddict
 
-__all__ = ["Allowed", "classes_in", "name_of"]
+__all__ = ["Allowed", "classes_in", "declare", "name_of"]
 
 _MESSAGES = [
     value for name in messages.__all__ if isinstance(value := getattr(messages, name), type) and "Message" in name
 ]
 _ALWAYS = [*_MESSAGES, Document, Command, Interrupt, Item, Overwrite, PregelTask, Send, StateSnapshot, TimeoutPolicy]
+
+_DECLARED: WeakSet[type] = WeakSet()
+"""Schemas of agents that know no store yet: a sub-agent's values are stored where the outermost agent's are."""
+_DECLARING = Lock()
+
+
+def declare(*schemas: Any) -> None:
+    """Allow, in every store of this process, the classes that schemas name, for as long as those are there."""
+    for schema in schemas:
+        with _DECLARING:
+            _DECLARED.update(part for part in (get_args(schema) or [schema]) if isinstance(part, type))
 
 
 def name_of(cls: type) -> str:
@@ -40,6 +53,7 @@ class Allowed:
         """
         self._classes: dict[str, type] = {name_of(cls): cls for cls in _ALWAYS}
         self._by_short_name: dict[str, set[type]] = {}
+        self._walked: WeakSet[type] = WeakSet()
         self.add(types)
         self.add((aliases or {}).values())
         self._classes.update(aliases or {})
@@ -57,14 +71,27 @@ class Allowed:
         self.add(cls for cls in found if isinstance(cls, type))
 
     def __contains__(self, cls: type) -> bool:
+        if self._classes.get(name_of(cls)) is not cls:
+            self._add_declared()
         return self._classes.get(name_of(cls)) is cls
 
     def get(self, name: str) -> type | None:
         """The class of that full name, if it is allowed; LangGraph leaves out the classes that one is nested in."""
+        if name not in self._classes:
+            self._add_declared()
         if name in self._classes:
             return self._classes[name]
         called = self._by_short_name.get(name, set())
         return next(iter(called)) if len(called) == 1 else None
+
+    def _add_declared(self) -> None:
+        """Look at schemas only once a class is met that nobody has named otherwise."""
+        with _DECLARING:
+            declared = [*_DECLARED]
+        for schema in declared:
+            if schema not in self._walked:
+                self._walked.add(schema)
+                self.add([schema])
 
 
 def classes_in(annotation: Any, known: Iterable[type] = ()) -> set[type]:

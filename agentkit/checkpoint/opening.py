@@ -17,8 +17,8 @@ __all__ = ["open"]
 _NEEDS: Final = {
     "sqlite": {"langgraph.checkpoint.sqlite": "langgraph-checkpoint-sqlite", "sqlalchemy": "sqlalchemy"},
     "postgres": {
-        "psycopg": "psycopg[binary,pool]",
-        "psycopg_pool": "psycopg[binary,pool]",
+        "psycopg": "psycopg",
+        "psycopg_pool": "psycopg-pool",
         "langgraph.checkpoint.postgres": "langgraph-checkpoint-postgres",
         "sqlalchemy": "sqlalchemy",
     },

@@ -185,5 +185,9 @@ def _engine(target: str, pool_size: int) -> Engine:
     from sqlalchemy import create_engine
 
     return create_engine(
-        "postgresql+psycopg://", creator=lambda: psycopg.connect(target), pool_size=pool_size, pool_pre_ping=True
+        "postgresql+psycopg://",
+        hide_parameters=True,
+        creator=lambda: psycopg.connect(target),
+        pool_size=pool_size,
+        pool_pre_ping=True,
     )

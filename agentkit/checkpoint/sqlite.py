@@ -161,7 +161,9 @@ def _engine(connect: Callable[[], sqlite3.Connection], pool_size: int) -> Engine
     from sqlalchemy import create_engine, event
     from sqlalchemy.pool import QueuePool
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, pool_size=pool_size, max_overflow=-1)
+    engine = create_engine(
+        "sqlite://", hide_parameters=True, creator=connect, poolclass=QueuePool, pool_size=pool_size, max_overflow=-1
+    )
 
     @event.listens_for(engine, "begin")
     def _immediate(connection: Any) -> None:

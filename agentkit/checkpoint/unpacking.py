@@ -13,6 +13,7 @@ import re
 import uuid
 import zoneinfo
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 import ormsgpack
@@ -59,6 +60,7 @@ _MAPPINGS: Final[dict[str, Callable[[], Any]]] = {
     "Counter": collections.Counter,
     "defaultdict": collections.defaultdict,
 }
+_DAMAGED: Final = "its bytes are damaged."
 _KEYS: Final = ormsgpack.OPT_NON_STR_KEYS
 
 
@@ -97,7 +99,7 @@ class Unpacker:
             try:
                 stored = ormsgpack.unpackb(data, ext_hook=_kept, option=_KEYS)
             except ValueError:
-                raise UnreadableValue(name, "value", "its bytes are damaged.") from error
+                raise UnreadableValue(name, "value", _DAMAGED) from error
         return self._made(stored, name)  # slowly, to find the place
 
     def _hook(self, code: int, data: bytes) -> Any:
@@ -119,6 +121,8 @@ class Unpacker:
             return self._revive(stored.code, parts)
         except _Unreadable as error:
             raise UnreadableValue(place, error.name, error.why) from error.__cause__
+        except Exception as error:
+            raise UnreadableValue(place, "value", _DAMAGED) from error
 
     def _fields(self, stored: Any, place: str) -> Any:
         if isinstance(stored, dict):
@@ -276,8 +280,7 @@ def _moment(allowed: Allowed, parts: Any) -> Any:
 
 
 def _array(allowed: Allowed, parts: Any) -> Any:
-    import numpy
-
+    numpy = import_module("numpy")  # which whoever stores arrays has
     dtype, shape, order, data = parts
     return numpy.frombuffer(data, dtype=numpy.dtype(dtype)).reshape(shape, order=order).copy(order="K")
 

@@ -13,9 +13,12 @@ from typing import Annotated, Any, Literal, NewType, Optional, TypeVar
 import pytest
 from langchain.agents.middleware import AgentState
 from langchain.agents.structured_output import ToolStrategy
+from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, StateSnapshot, interrupt
 from typing_extensions import TypedDict
 
 from agentkit import checkpoint, create_agent, thread
@@ -192,10 +195,20 @@ def test_pickled_values_are_refused() -> None:
         TypedSerializer().loads_typed(("pickle", pickle.dumps(1)))
 
 
-def test_damaged_bytes_are_an_error() -> None:
-    kind, data = stored((1, 2))
-    with pytest.raises(UnreadableValue, match="damaged"):
-        TypedSerializer().loads_typed((kind, data[:2] + b"\xc1"))
+@pytest.mark.parametrize(
+    "name", ["tuple", "keys", "list of models", "messages", "zoned", "nested dataclass", "command"]
+)
+def test_damaged_bytes_are_an_error_or_another_value(name: str) -> None:
+    serializer = TypedSerializer(TYPES)
+    kind, data = serializer.dumps_typed(VALUES[name])
+    refused = 0
+    for place in range(len(data)):
+        damaged = data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
+        try:
+            serializer.loads_typed((kind, damaged))
+        except UnreadableValue:
+            refused += 1
+    assert refused > 3
 
 
 # ---- which classes an agent allows
@@ -230,6 +243,32 @@ def test_an_agent_allows_its_state_and_its_answers(saver: Saver) -> None:
     values = agent.get_state(thread("t")).values
     assert values["facts"] == [Fact("two words")]
     assert values["structured_response"] == Address(street="Main")
+
+
+def test_a_sub_agents_classes_are_allowed_where_its_parent_is_stored(saver: Saver) -> None:
+    class State(AgentState[Any], total=False):
+        facts: list[Fact]
+
+    def note(runtime: ToolRuntime) -> Command[Any]:
+        """Note a fact."""
+        said = ToolMessage("noted", tool_call_id=runtime.tool_call_id)
+        return Command(update={"facts": [Fact("two words")], "messages": [said]})
+
+    def ask() -> str:
+        """Ask a person."""
+        return str(interrupt("go on?"))
+
+    model = ScriptedModel(ai("", tool_call("note")), ai("", tool_call("ask", id="c2")), "done")
+    inner = create_agent(model, [note, ask], state_schema=State)
+    builder = StateGraph(State)
+    builder.add_node("inner", inner)
+    builder.add_edge(START, "inner")
+    outer = builder.compile(checkpointer=saver)
+    outer.invoke({"messages": [HumanMessage("hi")]}, thread("t"))
+    (task,) = outer.get_state(thread("t"), subgraphs=True).tasks
+    assert isinstance(task.state, StateSnapshot)
+    assert task.state.values["facts"] == [Fact("two words")]
+    assert outer.invoke(Command(resume="yes"), thread("t"))["facts"] == [Fact("two words")]
 
 
 def test_a_graph_that_is_compiled_strictly_names_its_classes(saver: Saver) -> None:

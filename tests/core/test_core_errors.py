@@ -30,6 +30,10 @@ class Answer(BaseModel):
     value: int
 
 
+class Price(BaseModel):
+    euros: int
+
+
 def named(name: str, **body: Any) -> Any:
     """A middleware class of that name."""
     return type(name, (Middleware,), body)
@@ -317,9 +321,9 @@ def unreadable_value() -> None:
     class State(AgentState[Any], total=False):
         answers: Any
 
-    with checkpoint.open("memory:", types=[Answer]) as saver:
+    with checkpoint.open("memory:", types=[Price]) as saver:
         agent = create_agent(ScriptedModel("x"), state_schema=State, checkpointer=saver)
-        agent.invoke({"messages": "hi", "answers": [Answer(value=1)]}, thread("t"))
+        agent.invoke({"messages": "hi", "answers": [Price(euros=1)]}, thread("t"))
         saver.serde = type(saver.serde)()
         agent.get_state(thread("t"))
 
@@ -409,7 +413,7 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (store_read_only, "StoreReadOnly", PermissionError, ["memory:", "readonly", "open another store"]),
     (store_full, "StoreFull", OSError, ["memory:", "is full", "Make room", "invoke(None"]),
     (unstorable_value, "UnstorableValue", TypeError, ["price['of'][0]", "complex", "plain data"]),
-    (unreadable_value, "UnreadableValue", ValueError, ["answers[0]", "test_core_errors.Answer", "`types`", "aliases="]),
+    (unreadable_value, "UnreadableValue", ValueError, ["answers[0]", "test_core_errors.Price", "`types`", "aliases="]),
     (invalid_turn, "InvalidTurn", ValueError, ["no checkpointer", "`checkpointer=`"]),
     (unknown_interrupt, "UnknownInterrupt", LookupError, ["'q1'", "withdrawn", "Nothing was executed"]),
     (thread_busy, "ThreadBusy", RuntimeError, ["'t' is held by 'worker 1'", "wait"]),
