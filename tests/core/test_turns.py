@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -18,49 +12,24 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from agentkit import checkpoint, create_agent, exit_of, thread
-from agentkit.errors import ConfigurationWarning, InvalidTurn, LeaseLost, ThreadBusy, UnknownInterrupt
+from agentkit import create_agent, exit_of, thread
+from agentkit.errors import ConfigurationWarning, InvalidTurn, UnknownInterrupt
 from agentkit.middleware import Approval, pending_approvals
 from agentkit.testing import ScriptedModel, ai, assert_paired, tool_call
 from agentkit.turns import adecide, arun_turn, decide, run_turn
-
-Deliver = Callable[..., Any]
-
-
-def _sync_run(twin: Callable[..., Any]) -> Deliver:
-    return lambda *args, **kwargs: asyncio.run(twin(*args, **kwargs))
+from tests.core.turning import Deliver, Payments, paying, sync_form
 
 
 @pytest.fixture(params=["sync", "async"])
 def deliver(request: pytest.FixtureRequest) -> Deliver:
     """`run_turn` in each form."""
-    return run_turn if request.param == "sync" else _sync_run(arun_turn)
+    return run_turn if request.param == "sync" else sync_form(arun_turn)
 
 
 @pytest.fixture
 def answer(deliver: Deliver) -> Deliver:
     """`decide` in the same form."""
-    return decide if deliver is run_turn else _sync_run(adecide)
-
-
-@dataclass
-class Payments:
-    """A tool with an effect."""
-
-    made: list[int] = field(default_factory=list)
-    fails: list[Exception] = field(default_factory=list)
-
-    def pay(self, amount: int) -> str:
-        """Pay."""
-        if self.fails:
-            raise self.fails.pop()
-        self.made.append(amount)
-        return f"paid {amount}"
-
-
-def paying(payments: Payments, *script: Any, **kwargs: Any) -> tuple[Any, ScriptedModel]:
-    model = ScriptedModel(*(script or (ai("", tool_call("pay", {"amount": 5})), "paid")))
-    return create_agent(model, [payments.pay], checkpointer=InMemorySaver(), **kwargs), model
+    return decide if deliver is run_turn else sync_form(adecide)
 
 
 def human_ids(result: Any) -> list[Any]:
@@ -312,96 +281,6 @@ def test_a_breakpoint_is_not_passed_by_a_second_delivery(deliver: Deliver, where
     assert payments.made == []
     agent.invoke(None, thread("t"))
     assert payments.made == [5]
-
-
-# ---- at the same time
-
-
-def test_deliveries_at_the_same_time_are_one_turn() -> None:
-    payments = Payments()
-    agent, model = paying(payments)
-    with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda _: run_turn(agent, "t", "m1", "pay 5"), range(4)))
-    assert results == [results[0]] * 4
-    assert (payments.made, model.calls) == ([5], 2)
-
-
-async def test_deliveries_at_the_same_time_are_one_turn_async() -> None:
-    payments = Payments()
-    agent, model = paying(payments)
-    results = await asyncio.gather(*(arun_turn(agent, "t", "m1", "pay 5") for _ in range(4)))
-    assert results == [results[0]] * 4
-    assert (payments.made, model.calls) == ([5], 2)
-
-
-async def test_a_thread_that_stays_busy_is_named_and_free_again_after_a_cancellation() -> None:
-    started, payments = asyncio.Event(), Payments()
-
-    async def slow(request: Any) -> Any:
-        started.set()
-        await asyncio.sleep(60)
-
-    agent, _ = paying(payments, slow, "hello")
-    running = asyncio.create_task(arun_turn(agent, "t", "m1", "hi", owner="desk"))
-    await started.wait()
-    with pytest.raises(ThreadBusy, match="desk"):
-        await arun_turn(agent, "t", "m2", "hi", wait=0)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert (await arun_turn(agent, "t", "m1", "hi"))["messages"][-1].text == "hello"
-
-
-def test_other_threads_go_on_meanwhile() -> None:
-    inside, go_on = threading.Event(), threading.Event()
-
-    def slow(request: Any) -> Any:
-        inside.set()
-        assert go_on.wait(10)
-        return "slow"
-
-    agent, _ = paying(Payments(), slow, "quick")
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_turn, agent, "t", "m1", "hi")
-        assert inside.wait(10)
-        assert run_turn(agent, "u", "m1", "hi", wait=0)["messages"][-1].text == "quick"
-        go_on.set()
-        assert running.result()["messages"][-1].text == "slow"
-
-
-def test_a_turn_that_takes_long_keeps_its_thread(tmp_path: Path) -> None:
-    go_on = threading.Event()
-
-    def slow(request: Any) -> Any:
-        assert go_on.wait(30)
-        return "done"
-
-    with checkpoint.open(f"sqlite:///{tmp_path}/t.db") as saver, ThreadPoolExecutor(1) as pool:
-        agent = create_agent(ScriptedModel(slow), checkpointer=saver)
-        running = pool.submit(run_turn, agent, "t", "m1", "hi", ttl=0.5)
-        ends: set[Any] = set()
-        while len(ends) < 3:  # renewed twice
-            ends |= {lease.expires_at for lease in saver.leases.held().values()}
-        with pytest.raises(ThreadBusy):
-            run_turn(agent, "t", "m1", "hi", wait=0)
-        go_on.set()
-        assert running.result()["messages"][-1].text == "done"
-        assert saver.leases.held() == {}
-
-
-def test_a_process_whose_thread_was_taken_over_writes_nothing_more(deliver: Deliver, tmp_path: Path) -> None:
-    with checkpoint.open(f"sqlite:///{tmp_path}/t.db") as saver:
-
-        def frozen(request: Any) -> Any:
-            """As if the process had been stopped until somebody else took the thread."""
-            saver.leases.take("t", "worker", ttl=60)
-            return "too late"
-
-        agent = create_agent(ScriptedModel(frozen, "in time"), checkpointer=saver)
-        with pytest.raises(LeaseLost):
-            deliver(agent, "t", "m1", "hi", owner="worker")
-        assert [m.text for m in agent.get_state(thread("t")).values["messages"]] == ["hi"]
-        assert deliver(agent, "t", "m1", "hi", owner="worker")["messages"][-1].text == "in time"
 
 
 # ---- what is refused
