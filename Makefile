@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-turn bench-checkpoints upstream cve
+.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-turn bench-checkpoints upstream cve report crash-test
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -42,6 +42,8 @@ demo: $(BIN)/.with-demo  ## run the order assistant offline, on its own database
 
 cve: $(BIN)/.with-demo  ## assess published vulnerabilities offline (ARGS="CVE-2021-44228 --as-drawn" shows the fault)
 	@$(BIN)/python -m examples.cve_assessor $(ARGS)
+report: $(BIN)/.with-demo  ## write a report from slow sources; stop it anywhere and call it again (ARGS=--help)
+	@$(BIN)/python -m examples.monthly_report $(ARGS)
 
 test: check  ## lint, types, import layers and all tests
 	$(SAY) 'pytest'
@@ -91,6 +93,9 @@ bench-tracing: $(BIN)/.with-dev  ## what recording runs costs and shows, beside 
 
 bench-checkpoints: $(BIN)/.with-dev  ## bytes and milliseconds per turn of long threads, on SQLite and PostgreSQL (minutes)
 	@$(BIN)/python -m bench.checkpoints $(ARGS)
+
+crash-test: $(BIN)/.with-dev  ## kill processes at random points, see what is lost (ARGS="--count 500 --seed 7")
+	@$(BIN)/python -W ignore -m tests.crash.run $(ARGS)
 
 docs serve: export NO_MKDOCS_2_WARNING = 1  # an advertisement, not a warning
 

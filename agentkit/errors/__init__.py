@@ -41,6 +41,8 @@ AgentkitError
 ├── NestedPause (RuntimeError)
 ├── MissingDependency (ImportError)         an extra that is not installed
 ├── UnreadableTrace (ValueError)
+├── InvalidTurn (ValueError)                a message or a decision that was delivered
+├── UnknownInterrupt (LookupError)
 ├── InvalidStoreUrl (ValueError)
 ├── MissingDriver (ImportError)
 ├── StoreUnreachable (ConnectionError)      between an agent and where its threads are kept
@@ -116,6 +118,7 @@ from agentkit.errors.storing import (
     UnreadableValue,
     UnstorableValue,
 )
+from agentkit.errors.turning import InvalidTurn, UnknownInterrupt
 
 __all__ = [
     "AgentkitError",
@@ -136,6 +139,7 @@ __all__ = [
     "InvalidHook",
     "InvalidSettlement",
     "InvalidStoreUrl",
+    "InvalidTurn",
     "LeaseLost",
     "LedgerError",
     "LedgerUnavailable",
@@ -161,6 +165,7 @@ __all__ = [
     "UnknownCheckpoint",
     "UnknownDecision",
     "UnknownEffect",
+    "UnknownInterrupt",
     "UnknownRule",
     "UnknownStateField",
     "UnreadableReply",

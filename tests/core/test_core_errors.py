@@ -27,6 +27,7 @@ from agentkit.middleware import Approval, ApprovalRule, EffectLedger, Gates, Run
 from agentkit.telemetry.records import read
 from agentkit.testing import ScriptedModel, ai, tool_call
 from agentkit.tools import tool as contracted
+from agentkit.turns import decide, run_turn
 
 
 class Answer(BaseModel):
@@ -353,6 +354,14 @@ def unreadable_value() -> None:
         agent.get_state(thread("t"))
 
 
+def invalid_turn() -> None:
+    run_turn(create_agent(ScriptedModel("x")), "t", "m1", "hi")
+
+
+def unknown_interrupt() -> None:
+    decide(create_agent(ScriptedModel("x"), checkpointer=InMemorySaver()), "t", "q1", True)
+
+
 def thread_busy() -> None:
     with checkpoint.open("memory:") as saver:
         saver.leases.take("t", "worker 1")
@@ -436,6 +445,8 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (store_full, "StoreFull", OSError, ["memory:", "is full", "Make room", "invoke(None"]),
     (unstorable_value, "UnstorableValue", TypeError, ["price['of'][0]", "complex", "plain data"]),
     (unreadable_value, "UnreadableValue", ValueError, ["answers[0]", "test_core_errors.Price", "`types`", "aliases="]),
+    (invalid_turn, "InvalidTurn", ValueError, ["no checkpointer", "`checkpointer=`"]),
+    (unknown_interrupt, "UnknownInterrupt", LookupError, ["'q1'", "withdrawn", "Nothing was executed"]),
     (thread_busy, "ThreadBusy", RuntimeError, ["'t' is held by 'worker 1'", "wait"]),
     (lease_lost, "LeaseLost", RuntimeError, ["'t' was taken over", "nothing was written", "Stop working"]),
     (thread_exists, "ThreadExists", ValueError, ["'t'", "choose another id"]),
