@@ -1,20 +1,22 @@
 """The onion of wraps: one fold for model and tool wraps, sync and async, and the drivers for generator wraps.
 
 Signals of the engine (interrupts, commands to a parent) are no failures. They pass by every wrap: a generator wrap is
-closed instead of being thrown into, and where a plain wrap swallows one all the same, it is raised again.
+closed instead of being thrown into, and where a plain wrap swallows one all the same, it is raised again. The closing
+is a `Paused` where the call is going to run again from its beginning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from agentkit import clock
 
-__all__ = ["Layer", "Sleep", "adrive", "compose", "drive"]
+__all__ = ["Blocking", "Layer", "Paused", "Sleep", "adrive", "compose", "drive"]
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
@@ -29,6 +31,21 @@ class Sleep:
     """Yielded by a policy instead of a request: wait, then go on. In async code no thread is held."""
 
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """Yielded by a policy instead of a request: make this call, send its result back. In async code a thread makes it,
+    so that it may wait for a disk or a server."""
+
+    call: Callable[[], Any]
+
+
+class Paused(GeneratorExit):
+    """Closes a policy whose inner call paused: the policy will run again from its beginning once somebody answered.
+
+    A policy has to end when it is closed. Before that it may still yield a `Blocking`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +140,7 @@ def drive(policy: Generator[RequestT, ResultT, Any], call: Callable[[RequestT], 
 
     Args:
         policy: Yields requests, is sent results (or thrown the call's exceptions), and returns its own result. Where it
-            yields a `Sleep`, it is waited for instead.
+            yields a `Sleep` or a `Blocking`, that is served instead.
         call: Makes one call.
 
     Returns:
@@ -150,6 +167,10 @@ class _Driver(Generic[RequestT, ResultT]):
             while not done:
                 try:
                     result = _served(request, call)
+                except GraphInterrupt:
+                    for last in self.last_acts():
+                        _served(last, call)
+                    raise
                 except _SIGNALS:
                     raise  # no failure: the policy is closed, not asked
                 except Exception as error:
@@ -166,6 +187,10 @@ class _Driver(Generic[RequestT, ResultT]):
             while not done:
                 try:
                     result = await _aserved(request, call)
+                except GraphInterrupt:
+                    for last in self.last_acts():
+                        await _aserved(last, call)
+                    raise
                 except _SIGNALS:
                     raise
                 except Exception as error:
@@ -184,14 +209,25 @@ class _Driver(Generic[RequestT, ResultT]):
             self.returned = stop.value
             return None, True
 
+    def last_acts(self) -> Iterator[Blocking]:
+        """Tell the policy of a pause; what it still wants done before it ends."""
+        try:
+            act: Any = self.policy.throw(Paused())
+            while isinstance(act, Blocking):
+                yield act
+                act = next(self.policy)
+        except (StopIteration, Paused):
+            return
+        raise RuntimeError(f"a policy that was closed by a pause went on: it yielded a {type(act).__name__}.")
+
 
 def _served(request: Any, call: Callable[[Any], Any]) -> Any:
-    if not isinstance(request, Sleep):
-        return call(request)
-    return clock.sleep(request.seconds)
+    if isinstance(request, Sleep):
+        return clock.sleep(request.seconds)
+    return request.call() if isinstance(request, Blocking) else call(request)
 
 
 async def _aserved(request: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
-    if not isinstance(request, Sleep):
-        return await call(request)
-    return await clock.asleep(request.seconds)
+    if isinstance(request, Sleep):
+        return await clock.asleep(request.seconds)
+    return await (asyncio.to_thread(request.call) if isinstance(request, Blocking) else call(request))

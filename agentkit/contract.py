@@ -18,6 +18,7 @@ from agentkit.errors import InvalidContract
 from agentkit.transcript import last_turn
 
 __all__ = [
+    "AGENT",
     "CONTRACT",
     "Contract",
     "Effect",
@@ -30,6 +31,9 @@ __all__ = [
 
 CONTRACT: Final = "agentkit"
 """The key in a tool's metadata under which its contract stands."""
+
+AGENT: Final = "agentkit_agent"
+"""The key in a tool's metadata that marks an agent as a tool: it has no effect itself, its own tools have."""
 
 Effect = Literal["read", "write"]
 OnError = Literal["raise", "tell"]
@@ -53,6 +57,8 @@ class Contract:
     """`"read"`: changes nothing. `"write"`: changes something. None: unknown, and treated as a write."""
     idempotent: bool = False
     """Repeating the same call with the same idempotency key is harmless."""
+    transactional: bool = False
+    """The whole effect happens inside of `Ledger.transaction()`, or not at all."""
     timeout: float | None = None
     """Seconds that one execution may take; then the call is answered with an error result."""
     max_concurrency: int | None = None
@@ -102,6 +108,7 @@ def _is_text_map(value: Any) -> bool:
 _RULES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "effect": (lambda value: value in (None, *get_args(Effect)), "'read', 'write' or None"),
     "idempotent": (lambda value: isinstance(value, bool), "True or False"),
+    "transactional": (lambda value: isinstance(value, bool), "True or False"),
     "timeout": (_is_positive, "a number of seconds above 0, or None"),
     "max_concurrency": (lambda v: _is_positive(v) and not isinstance(v, float), "a whole number above 0, or None"),
     "sequential": (lambda value: isinstance(value, bool), "True or False"),

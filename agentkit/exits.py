@@ -98,7 +98,8 @@ def exit_of(ended: Mapping[str, Any] | _Snapshot) -> Exit | None:
     if isinstance(ended, Mapping):
         return None if ended.get("__interrupt__") else read_exit(ended)
     if isinstance(ended, _Snapshot):
-        return None if ended.next or not ended.values else read_exit(ended.values)
+        is_open = ended.next or getattr(ended, "tasks", ())  # a step that is done but not taken in has no `next`
+        return None if is_open or not ended.values else read_exit(ended.values)
     raise TypeError(f"exit_of takes a result, a state or a snapshot, not {type(ended).__name__}")
 
 

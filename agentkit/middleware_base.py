@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain.agents.middleware import AgentMiddleware
 
-from agentkit.chain import Sleep, adrive, drive
+from agentkit.chain import Blocking, Paused, Sleep, adrive, drive
 
-__all__ = ["Middleware", "Placement", "Sleep"]
+__all__ = ["Blocking", "Middleware", "Paused", "Placement", "Sleep"]
 
 _WRAPS: Final = ("wrap_model_call", "wrap_tool_call")
 
@@ -54,9 +54,10 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
                 return (yield request)
     ```
 
-    To wait, `yield Sleep(seconds)`: in async code no thread is held. Interrupts never reach a generator: it is closed
-    instead. Node hooks (`before_model`, ...) are plain functions. It works under LangChain's own factory too;
-    `placement` and `around_run` are then ignored.
+    To wait, `yield Sleep(seconds)`: in async code no thread is held. To call what blocks, `yield Blocking(function)`:
+    in async code a thread calls it. Interrupts never reach a generator: it is closed instead, by a `Paused`. Node hooks
+    (`before_model`, ...) are plain functions. It works under LangChain's own factory too; `placement` and `around_run`
+    are then ignored.
     """
 
     model_placement: Placement = Placement()

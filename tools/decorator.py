@@ -27,6 +27,7 @@ def tool(
     *,
     effect: Effect | None = None,
     idempotent: bool = False,
+    transactional: bool = False,
     timeout: float | None = None,
     max_concurrency: int | None = None,
     sequential: bool = False,
@@ -43,6 +44,7 @@ def tool(
     *,
     effect: Effect | None = None,
     idempotent: bool = False,
+    transactional: bool = False,
     timeout: float | None = None,
     max_concurrency: int | None = None,
     sequential: bool = False,
@@ -58,6 +60,7 @@ def tool(
         effect: `"read"` if the tool changes nothing, `"write"` if it changes something. Default: unknown, which is
             treated as a write.
         idempotent: Repeating a call with the same idempotency key is harmless. Default: no.
+        transactional: The whole effect happens inside of `Ledger.transaction()`, or not at all. Default: no.
         timeout: Seconds per execution; then the call is answered with an error result. Default: none.
         max_concurrency: Simultaneous executions of this tool in the process. Default: no limit.
         sequential: Calls of one answer to sequential tools run one after the other, in the model's order. Default: no.
@@ -73,6 +76,7 @@ def tool(
     contract = Contract(
         effect=effect,
         idempotent=idempotent,
+        transactional=transactional,
         timeout=timeout,
         max_concurrency=max_concurrency,
         sequential=sequential,

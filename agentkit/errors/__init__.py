@@ -25,10 +25,28 @@ AgentkitError
 │   ├── WrongCall
 │   ├── InvalidEdit
 │   └── NotEntitled
+├── LedgerError (RuntimeError)              the record of effects
+│   ├── LedgerUnavailable
+│   ├── EffectSuperseded
+│   └── NotJournaled
+├── UnrecordableResult (TypeError)
+├── UnknownEffect (LookupError)
+├── InvalidSettlement (ValueError)
 ├── MissingCheckpointer (RuntimeError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
-└── NestedPause (RuntimeError)
+├── NestedPause (RuntimeError)
+├── InvalidTurn (ValueError)                a message or a decision that was delivered
+├── UnknownInterrupt (LookupError)
+├── InvalidStoreUrl (ValueError)
+├── MissingDriver (ImportError)
+├── StoreUnreachable (ConnectionError)      between an agent and where its threads are kept
+├── StoreReadOnly (PermissionError)
+├── StoreFull (OSError)
+├── UnstorableValue (TypeError)
+├── UnreadableValue (ValueError)
+├── ThreadBusy (RuntimeError)
+└── LeaseLost (RuntimeError)
 ```
 """
 
@@ -52,6 +70,15 @@ from agentkit.errors.decisions import (
     UnknownDecision,
     WrongCall,
 )
+from agentkit.errors.effects import (
+    EffectSuperseded,
+    InvalidSettlement,
+    LedgerError,
+    LedgerUnavailable,
+    NotJournaled,
+    UnknownEffect,
+    UnrecordableResult,
+)
 from agentkit.errors.running import (
     ForgottenPause,
     GateTripped,
@@ -67,6 +94,18 @@ from agentkit.errors.running import (
     UnreadableReply,
     UnusedDecision,
 )
+from agentkit.errors.storing import (
+    InvalidStoreUrl,
+    LeaseLost,
+    MissingDriver,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+    ThreadBusy,
+    UnreadableValue,
+    UnstorableValue,
+)
+from agentkit.errors.turning import InvalidTurn, UnknownInterrupt
 
 __all__ = [
     "AgentkitError",
@@ -74,6 +113,7 @@ __all__ = [
     "ConfigurationWarning",
     "DuplicateMiddleware",
     "DuplicateTool",
+    "EffectSuperseded",
     "ForgottenPause",
     "GateTripped",
     "HookError",
@@ -83,19 +123,36 @@ __all__ = [
     "InvalidDecision",
     "InvalidEdit",
     "InvalidHook",
+    "InvalidSettlement",
+    "InvalidStoreUrl",
+    "InvalidTurn",
+    "LeaseLost",
+    "LedgerError",
+    "LedgerUnavailable",
     "MissingCheckpointer",
+    "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
     "NotEntitled",
+    "NotJournaled",
     "PlacementConflict",
     "ReservedField",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreUnreachable",
+    "ThreadBusy",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
     "UnknownDecision",
+    "UnknownEffect",
+    "UnknownInterrupt",
     "UnknownStateField",
     "UnreadableReply",
+    "UnreadableValue",
+    "UnrecordableResult",
+    "UnstorableValue",
     "UnusedDecision",
     "WrongCall",
 ]

@@ -1,0 +1,54 @@
+"""`open`: from a URL to a saver."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import Any, Final
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from agentkit.checkpoint.saver import Saver
+from agentkit.checkpoint.url import parse
+from agentkit.errors import MissingDriver
+
+__all__ = ["open"]
+
+# What a kind of store needs: the packages by the names they are imported and installed by, and where its saver is.
+_NEEDS: Final = {
+    "sqlite": {"langgraph.checkpoint.sqlite": "langgraph-checkpoint-sqlite", "sqlalchemy": "sqlalchemy"},
+    "postgres": {
+        "psycopg": "psycopg[binary,pool]",
+        "psycopg_pool": "psycopg[binary,pool]",
+        "langgraph.checkpoint.postgres": "langgraph-checkpoint-postgres",
+        "sqlalchemy": "sqlalchemy",
+    },
+}
+
+
+def open(url: str, *, types: Iterable[type] = (), pool_size: int = 10) -> Saver:
+    """Open a store for threads; its tables are made, or brought up to date, at once.
+
+    Args:
+        url: `sqlite:///agent.db` (relative to the current folder), `sqlite:////absolute/agent.db`,
+            `postgresql://user:password@host/database`, or `memory:` (gone with the process).
+        types: Classes whose instances the state holds, beyond those that `create_agent` finds in its schemas.
+        pool_size: The greatest number of database connections for checkpoints, and of threads that serve async callers.
+
+    Raises:
+        InvalidStoreUrl: If the URL does not name a store.
+        MissingDriver: If a package is missing; the message names the extra that brings it.
+        StoreUnreachable: If there is no such server or folder, or it does not answer.
+        StoreReadOnly: If it cannot be written.
+    """
+    parsed = parse(url)
+    extra = "postgres" if parsed.kind == "postgres" else "sqlite"
+    for module, package in _NEEDS[extra].items():
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            raise MissingDriver(package, extra, parsed.shown) from None
+    store: Any = importlib.import_module(f"agentkit.checkpoint.{extra}")
+    kind = store.PostgresStore if extra == "postgres" else store.SqliteStore
+    saver: Saver = kind(parsed, JsonPlusSerializer(), pool_size)
+    return saver

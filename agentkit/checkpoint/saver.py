@@ -1,0 +1,230 @@
+"""What the savers of all stores share: both ways of calling, short reads, the fence, opening and closing."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+
+from agentkit.checkpoint.fence import Leases, writing
+from agentkit.checkpoint.pages import Pages
+from agentkit.errors import StoreUnreachable
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+__all__ = ["Held", "Saver"]
+
+T = TypeVar("T")
+
+
+class Held:
+    """What an open store holds: engine, threads, connections. Closed once, at the latest when nobody uses it."""
+
+    def __init__(self, engine: Engine, threads: int, *closers: Callable[[], object]) -> None:
+        """Take the engine, how many threads serve async callers, and what closes the rest."""
+        self.engine = engine
+        self.threads = ThreadPoolExecutor(threads, thread_name_prefix="agentkit-checkpoint")
+        self.close = weakref.finalize(
+            self, _close, (partial(self.threads.shutdown, wait=True), engine.dispose, *closers)
+        )
+
+
+def _close(closers: Sequence[Callable[[], object]]) -> None:
+    for closer in closers:
+        closer()
+
+
+class Saver(BaseCheckpointSaver[str]):
+    """A checkpoint saver on which sync and async methods work, from any thread and any event loop.
+
+    Use it at once, or as a context manager (`with`, `async with`) that closes it.
+
+    Attributes:
+        shown: The URL of the store, without its password.
+        leases: Leases on threads; a run whose config carries an epoch writes only while it holds its thread.
+    """
+
+    shown: str
+    held: Held
+    leases: Leases
+
+    @property
+    def engine(self) -> Engine:
+        """A SQLAlchemy engine on the same database, for what is stored beside the checkpoints."""
+        return self.held.engine
+
+    def attempt(self, work: Callable[[], T]) -> T:
+        """Do work on the store; what its driver raises becomes a named error.
+
+        Raises:
+            StoreUnreachable: If the store does not answer.
+            StoreReadOnly: If it cannot be written.
+            StoreFull: If it has no room left.
+        """
+        raise NotImplementedError
+
+    # ---- what runs write; checked against the epoch in their config
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint, in one transaction.
+
+        Raises:
+            LeaseLost: If the config carries an epoch that the thread no longer has.
+            UnstorableValue: If a value would not come back as what it is.
+        """
+        work = partial(super().put, config, checkpoint, metadata, new_versions)
+        with writing(config):
+            return self.attempt(work)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store what a task wrote, in one transaction; raises as `put` does."""
+        work = partial(super().put_writes, config, writes, task_id, task_path)
+        with writing(config):
+            self.attempt(work)
+
+    def delete_thread(self, thread_id: str, *, epoch: int | None = None) -> None:
+        """Delete all that is stored of a thread, but for the epoch of its lease.
+
+        Args:
+            thread_id: The thread.
+            epoch: Delete only while the thread's lease has this epoch.
+
+        Raises:
+            LeaseLost: If it no longer has it.
+        """
+        work = partial(super().delete_thread, thread_id)
+        with writing({"configurable": {"thread_id": thread_id, "agentkit_epoch": epoch}}):
+            self.attempt(work)
+
+    # ---- what runs read
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """A checkpoint with what was written since; the newest one unless the config names another."""
+        return self.attempt(partial(super().get_tuple, config))
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Checkpoints, newest first. Nothing is held while the caller looks at one."""
+        pages = Pages(before, limit)
+        while not pages.done:
+            yield from pages.take(self._page(config, filter, pages))
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What a delta channel is built from; see LangGraph."""
+        return self.attempt(partial(super().get_delta_channel_history, config=config, channels=channels))
+
+    def _page(
+        self, config: RunnableConfig | None, filter: dict[str, Any] | None, pages: Pages
+    ) -> Sequence[CheckpointTuple]:
+        rows = partial(super().list, config, filter=filter, before=pages.before, limit=pages.size)
+        return self.attempt(lambda: [*rows()])
+
+    # ---- the same for async callers
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Do work in a thread of the store's own, so that the event loop goes on."""
+        if not self.held.close.alive:
+            raise StoreUnreachable(self.shown, "it was closed")
+        return await asyncio.get_running_loop().run_in_executor(self.held.threads, work)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As `put`."""
+        return await self.in_thread(partial(self.put, config, checkpoint, metadata, new_versions))
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """As `put_writes`."""
+        await self.in_thread(partial(self.put_writes, config, writes, task_id, task_path))
+
+    async def adelete_thread(self, thread_id: str, *, epoch: int | None = None) -> None:
+        """As `delete_thread`."""
+        await self.in_thread(partial(self.delete_thread, thread_id, epoch=epoch))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As `get_tuple`."""
+        return await self.in_thread(partial(self.get_tuple, config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """As `list`."""
+        pages = Pages(before, limit)
+        while not pages.done:
+            for row in pages.take(await self.in_thread(partial(self._page, config, filter, pages))):
+                yield row
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """As `get_delta_channel_history`."""
+        return await self.in_thread(partial(self.get_delta_channel_history, config=config, channels=channels))
+
+    # ---- opening and closing
+
+    def close(self) -> None:
+        """Close the store's connections; nothing works on it afterwards."""
+        self.held.close()
+
+    async def aclose(self) -> None:
+        """As `close`."""
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<agentkit.checkpoint.Saver on {self.shown}>"

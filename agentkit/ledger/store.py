@@ -1,0 +1,378 @@
+"""`Ledger`: the record of effects, for middleware that keeps it, tools that take part, and operators who read it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextvars import ContextVar, copy_context
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+
+from agentkit import clock
+from agentkit.errors import (
+    EffectSuperseded,
+    InvalidSettlement,
+    InvalidStoreUrl,
+    LedgerUnavailable,
+    MissingDriver,
+    NotJournaled,
+    UnknownEffect,
+)
+from agentkit.ledger.entries import Call, Claim, Effect, Found, Settlement, judge
+from agentkit.ledger.outcomes import as_result, dumps
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+    from agentkit.ledger.table import Table
+
+__all__ = ["Ledger", "Transaction"]
+
+_LOG: Final = logging.getLogger("agentkit")
+_open: ContextVar[tuple[tuple[Ledger, Claim], ...]] = ContextVar("agentkit_open_effects", default=())
+
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
+
+
+class Ledger:
+    """The record of effects in one database: SQLite, PostgreSQL, or whatever else SQLAlchemy speaks to.
+
+    Usable from any thread, event loop and process at once. The tables `agentkit_effects` and `agentkit_effects_served`
+    are made at first use; nothing is connected before.
+
+    Args:
+        where: A URL (`"sqlite:///effects.db"`, `"postgresql://user:password@host/database"`, `"memory:"`), or a
+            SQLAlchemy `Engine`, for example the one of your application, so that tools can take part in the ledger's
+            transactions.
+
+    Raises:
+        InvalidStoreUrl: If the URL cannot be read.
+        MissingDriver: If SQLAlchemy or the database's driver is missing; the message names the extra.
+    """
+
+    def __init__(self, where: str | Engine) -> None:
+        self._table = _table(where)
+
+    def __repr__(self) -> str:
+        """The ledger with its database, without a password."""
+        return f"Ledger({self._table.name!r})"
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, for tables of your own beside the ledger's."""
+        return self._table.engine
+
+    # ---- for tools
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """The running call's transaction: what is written in it, and that the call took effect, are committed together.
+
+        For a tool that writes to the ledger's own database. An exception that leaves the block undoes both.
+
+        Yields:
+            A SQLAlchemy `Connection`, in a transaction that is committed at the end of the block. Do not commit it.
+
+        Raises:
+            NotJournaled: Outside of a call that an `EffectLedger` with this ledger records, or the second time in one.
+            EffectSuperseded: If another attempt at the effect was begun meanwhile. Nothing is written.
+            LedgerUnavailable: If the database cannot be reached.
+        """
+        claim = self._claim()
+        if claim.used:
+            raise NotJournaled("the call has had its transaction")
+        claim.used = True
+        try:
+            with self._table.committing(claim) as claim.connection:
+                yield claim.connection
+            claim.committed = True
+        finally:
+            claim.connection = None
+
+    @asynccontextmanager
+    async def atransaction(self) -> AsyncIterator[Transaction]:
+        """As `transaction`, for async tools: a thread of its own does the work, and the loop goes on.
+
+        Yields:
+            A `Transaction`; write with `await transaction.run_sync(function, ...)`.
+        """
+        thread, context = ThreadPoolExecutor(1, "agentkit-ledger"), copy_context()
+        run = partial(asyncio.get_running_loop().run_in_executor, thread, context.run)
+        scope = self.transaction()
+        try:
+            try:
+                connection = await asyncio.shield(run(scope.__enter__))
+            except asyncio.CancelledError as error:
+                thread.submit(context.run, _undo, scope, error)  # once it has been entered
+                raise
+            try:
+                yield Transaction(connection, run)
+            except BaseException as error:
+                await asyncio.shield(run(_undo, scope, error))
+                raise
+            await asyncio.shield(run(scope.__exit__, None, None, None))
+        finally:
+            thread.shutdown(wait=False)
+
+    def record(self, result: Any) -> None:
+        """In a transaction: record what the tool is about to return, to be given again should the process die first.
+
+        Without it, a call that was committed just before a crash is known to have taken effect, but not its result.
+
+        Args:
+            result: As the tool returns it.
+
+        Raises:
+            NotJournaled: Outside of `transaction`.
+            UnrecordableResult: If it cannot be given again as what it is.
+        """
+        claim = self._claim()
+        if claim.connection is None:
+            raise NotJournaled("`record` belongs inside of its block")
+        call = claim.call
+        claim.result = dumps(as_result(result, call.tool, str(call.call_id)), call.tool)
+
+    def _claim(self) -> Claim:
+        for ledger, claim in reversed(_open.get()):
+            if ledger is self:
+                return claim
+        raise NotJournaled("no call is being recorded here")
+
+    # ---- for operators
+
+    def in_doubt(self, *, started_before: timedelta = timedelta(minutes=15)) -> list[Effect]:
+        """The effects of which nobody knows whether they happened, oldest first.
+
+        Args:
+            started_before: A call that was started longer ago than this and has no end is listed too: its process
+                probably died. Choose more than the slowest tool takes. Default: 15 minutes.
+        """
+        return self._table.open_since(_ago(started_before))
+
+    def get(self, key: str) -> Effect:
+        """An entry by its key.
+
+        Raises:
+            UnknownEffect: If there is none.
+        """
+        if (found := self._table.read(key)) is None:
+            raise UnknownEffect(key)
+        return found
+
+    def served(self, key: str) -> list[dict[str, Any]]:
+        """Which calls were given the recorded result of an effect instead of being executed, oldest first."""
+        return self._table.served(key)
+
+    def settle(self, key: str, settlement: Settlement) -> Effect:
+        """Settle a doubt: from now on the effect counts as done, or as not done and free to be executed.
+
+        Args:
+            key: The effect's key.
+            settlement: What became of it.
+
+        Returns:
+            The entry as it is now.
+
+        Raises:
+            UnknownEffect: If there is no such effect.
+            InvalidSettlement: If it is not open any more, or the outcome is `"unknown"`.
+        """
+        found = self.get(key)
+        if settlement.outcome == "unknown":
+            raise InvalidSettlement("'unknown' settles nothing; leave it open.")
+        if not self.settle_attempt(found, settlement):
+            raise InvalidSettlement(f"the effect {key!r} is not in doubt; it is {self.get(key).status!r}.")
+        return self.get(key)
+
+    def prune(self, older_than: timedelta, *, dry_run: bool = False) -> int:
+        """Delete entries that ended longer ago than this. Open ones stay, however old.
+
+        A call whose entry is gone is a new one: keep entries for as long as a thread may be resumed, and for as long as
+        an effect that the application names (`key=`) must not happen again.
+
+        Args:
+            older_than: The age.
+            dry_run: Only count. Default: no.
+
+        Returns:
+            How many entries.
+        """
+        return self._table.prune(_ago(older_than), dry_run=dry_run)
+
+    async def ain_doubt(self, *, started_before: timedelta = timedelta(minutes=15)) -> list[Effect]:
+        """As `in_doubt`."""
+        return await asyncio.to_thread(partial(self.in_doubt, started_before=started_before))
+
+    async def aget(self, key: str) -> Effect:
+        """As `get`."""
+        return await asyncio.to_thread(self.get, key)
+
+    async def aserved(self, key: str) -> list[dict[str, Any]]:
+        """As `served`."""
+        return await asyncio.to_thread(self.served, key)
+
+    async def asettle(self, key: str, settlement: Settlement) -> Effect:
+        """As `settle`."""
+        return await asyncio.to_thread(self.settle, key, settlement)
+
+    async def aprune(self, older_than: timedelta, *, dry_run: bool = False) -> int:
+        """As `prune`."""
+        return await asyncio.to_thread(partial(self.prune, older_than, dry_run=dry_run))
+
+    # ---- for middleware: these block, so async code calls them in a thread
+
+    def claim(self, call: Call) -> Claim | Found:
+        """Ask for the right to execute a call.
+
+        Returns:
+            The right, which nobody else has; or what is known of the effect and forbids it.
+
+        Raises:
+            LedgerUnavailable: If the database cannot be reached: then the call must not be executed.
+        """
+        while True:
+            if self._table.insert(call):
+                return Claim(call, 1)
+            if (found := self._table.read(call.key)) is None:
+                continue  # pruned, or taken back, in this moment
+            verdict = judge(found, call)
+            if verdict != "run":
+                if verdict == "doubt" and found.status == "started":
+                    self._table.doubt(found)
+                return Found(found, verdict)
+            if self._table.again(call, found):
+                return Claim(call, found.attempt + 1)
+
+    def finish(self, claim: Claim, result: Any, *, failed: bool) -> None:
+        """Record the result of an execution.
+
+        Raises:
+            EffectSuperseded: If another attempt was begun meanwhile and both may have taken effect.
+            UnrecordableResult: If the result cannot be recorded. That the effect happened is.
+        """
+        status = "failed" if failed and not claim.committed else "done"
+        try:
+            kept = dumps(result, claim.call.tool)
+        except TypeError:
+            self._write(claim, status, None)
+            raise
+        self._write(claim, status, kept)
+
+    def _write(self, claim: Claim, status: str, outcome: str | None) -> None:
+        try:
+            is_ours = self._table.finish(claim, status, outcome)
+        except LedgerUnavailable as error:  # the result is known and goes on; who looks here later finds a doubt
+            self._log(claim, error)
+            return
+        if not is_ours and not claim.call.repeatable and status == "done":
+            raise EffectSuperseded(claim.call.tool, claim.call.key, happened=not claim.call.transactional)
+
+    def break_off(self, claim: Claim, error: Exception) -> None:
+        """Record that an execution ended with an exception: of a transactional tool nothing remains, else it is in doubt."""
+        status = "failed" if claim.call.transactional else "in_doubt"
+        try:
+            self._table.break_off(claim, status, type(error).__name__)
+        except LedgerUnavailable as unavailable:  # the tool's own error is what the caller has to see
+            self._log(claim, unavailable)
+
+    def take_back(self, claim: Claim) -> None:
+        """Record that an execution paused before it was committed: it will begin anew."""
+        try:
+            self._table.forget(claim)
+        except LedgerUnavailable as error:
+            self._log(claim, error)
+
+    def settle_attempt(self, found: Effect, settlement: Settlement) -> bool:
+        """Settle a doubt about this attempt; False if there is none any more."""
+        done = settlement.outcome == "done"
+        outcome = None
+        if done and settlement.result is not None:
+            outcome = dumps(as_result(settlement.result, found.tool, str(found.call_id)), found.tool)
+        return self._table.settle(found, "done" if done else "failed", outcome, settlement.by)
+
+    def serve(self, call: Call) -> None:
+        """Record that a call was given the recorded result."""
+        self._table.serve(call)
+
+    @contextmanager
+    def opened(self, claim: Claim) -> Iterator[None]:
+        """Make a claim the running call's, so that its tool finds its transaction."""
+        token = _open.set((*_open.get(), (self, claim)))
+        try:
+            yield
+        finally:
+            _open.reset(token)
+
+    def is_open(self, call: Call) -> bool:
+        """Whether the running call is recorded already: by another middleware, further out, in the same database."""
+        database = self.engine.url
+        return any(
+            claim.call.key == call.key and (ledger is self or (database.database and ledger.engine.url == database))
+            for ledger, claim in _open.get()
+        )
+
+    def _log(self, claim: Claim, error: LedgerUnavailable) -> None:
+        _LOG.error(
+            "the end of a call of %s could not be recorded: %s",
+            claim.call.tool,
+            error,
+            extra={"event": "effect_unrecorded", "tool": claim.call.tool, "effect_key": claim.call.key},
+        )
+
+
+class Transaction:
+    """A call's transaction in async code."""
+
+    def __init__(self, connection: Connection, run: Callable[..., Any]) -> None:
+        """Wrap the connection; `run` calls a function in its thread."""
+        self._connection = connection
+        self._run = run
+
+    async def run_sync(
+        self, function: Callable[Concatenate[Connection, P], ResultT], *args: P.args, **kwargs: P.kwargs
+    ) -> ResultT:
+        """Call a function with the connection, in the transaction's thread; its result comes back.
+
+        Args:
+            function: `function(connection, ...)`, with a SQLAlchemy `Connection`.
+            args: What else it takes.
+            kwargs: What else it takes, by name.
+        """
+        result: ResultT = await self._run(partial(function, self._connection, *args, **kwargs))
+        return result
+
+
+def _undo(scope: AbstractContextManager[Any], error: BaseException) -> None:
+    try:
+        scope.__exit__(type(error), error, error.__traceback__)
+    except BaseException as raised:
+        if raised is not error:
+            raise
+
+
+def _ago(age: timedelta) -> datetime:
+    return datetime.fromtimestamp(clock.wall(), UTC) - age
+
+
+def _table(where: str | Engine) -> Table:
+    shown = where.partition(":")[0] if isinstance(where, str) else "an engine"
+    extra = "postgres" if shown.startswith("postgres") else "sqlite"
+    try:
+        from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+        from agentkit.ledger.table import Table, open_engine
+    except ImportError:
+        raise MissingDriver("sqlalchemy", extra, "a ledger") from None
+    if not isinstance(where, str):
+        return Table(where)
+    try:
+        return Table(open_engine(where))
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        raise InvalidStoreUrl(f"{shown}:***", "SQLAlchemy cannot read it, or knows no such database") from None
+    except ModuleNotFoundError as missing:
+        raise MissingDriver(str(missing.name), extra, f"a ledger in {shown}") from None
