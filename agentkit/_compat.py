@@ -18,9 +18,13 @@ from langchain_core.runnables import RunnableConfig
 
 # Marks the handlers for whose sake a model streams; nothing public tells whether it will.
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingHandler
+
+# The whole value of a delta channel in a checkpoint: serializers meet it, and pruning writes it.
+from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
 from langgraph.types import TracePolicy
 
 __all__ = [
+    "DeltaSnapshot",
     "StreamingHandler",
     "SubagentTransformer",
     "has_saver",

@@ -21,6 +21,7 @@ from agentkit import structured
 from agentkit._compat import SubagentTransformer, node_trace_policy
 from agentkit.binding import Binder
 from agentkit.chain import Layer
+from agentkit.checkpoint.saver import Saver
 from agentkit.contract import contract_of
 from agentkit.errors import DuplicateTool, UnknownStateField
 from agentkit.graph import Drawing
@@ -139,6 +140,8 @@ def create_agent(
         policies={hook.node: node_trace_policy(hook.middleware.trace_policy) for hook in hooks.hooks},
         context_schema=context_schema,
     )
+    if isinstance(checkpointer, Saver):
+        checkpointer.allow(schemas.state, *structured.schemas_of(response))
     turns = turns and drawing.can_fold()
     compiled = (drawing.by_turn() if turns else drawing.by_hook()).compile(
         checkpointer=checkpointer,

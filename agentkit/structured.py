@@ -20,7 +20,7 @@ from langchain.agents.structured_output import (
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-__all__ = ["Format", "Parsed", "effective", "is_structured_result", "normalise", "parse", "tools_of"]
+__all__ = ["Format", "Parsed", "effective", "is_structured_result", "normalise", "parse", "schemas_of", "tools_of"]
 
 Format: TypeAlias = AutoStrategy[Any] | ToolStrategy[Any] | ProviderStrategy[Any]
 Chosen: TypeAlias = ToolStrategy[Any] | ProviderStrategy[Any]
@@ -60,6 +60,14 @@ def tools_of(strategy: Chosen | Format | None) -> dict[str, OutputToolBinding[An
         strategy = ToolStrategy(schema=strategy.schema)
     bindings = [OutputToolBinding.from_schema_spec(spec) for spec in strategy.schema_specs]
     return {binding.tool.name: binding for binding in bindings}
+
+
+def schemas_of(strategy: Format | None) -> list[Any]:
+    """The schemas whose values a run may answer with."""
+    if strategy is None:
+        return []
+    specs = getattr(strategy, "schema_specs", None) or [getattr(strategy, "schema_spec", strategy)]
+    return [spec.schema for spec in specs]
 
 
 def effective(given: Format | None, model: BaseChatModel, has_tools: bool) -> Chosen | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
 from agentkit.checkpoint.saver import Saver
+from agentkit.checkpoint.serde import TypedSerializer
 from agentkit.checkpoint.url import parse
 from agentkit.errors import MissingDriver
 
@@ -26,13 +25,17 @@ _NEEDS: Final = {
 }
 
 
-def open(url: str, *, types: Iterable[type] = (), pool_size: int = 10) -> Saver:
+def open(
+    url: str, *, types: Iterable[Any] = (), aliases: Mapping[str, type] | None = None, pool_size: int = 10
+) -> Saver:
     """Open a store for threads; its tables are made, or brought up to date, at once.
 
     Args:
         url: `sqlite:///agent.db` (relative to the current folder), `sqlite:////absolute/agent.db`,
             `postgresql://user:password@host/database`, or `memory:` (gone with the process).
-        types: Classes whose instances the state holds, beyond those that `create_agent` finds in its schemas.
+        types: Classes whose instances the state holds, beyond those that `create_agent` finds in its schemas; what
+            their fields hold is found by itself.
+        aliases: Classes by the full names (`"shop.Order"`) they were stored under before they were renamed or moved.
         pool_size: The greatest number of database connections for checkpoints, and of threads that serve async callers.
 
     Raises:
@@ -50,5 +53,5 @@ def open(url: str, *, types: Iterable[type] = (), pool_size: int = 10) -> Saver:
             raise MissingDriver(package, extra, parsed.shown) from None
     store: Any = importlib.import_module(f"agentkit.checkpoint.{extra}")
     kind = store.PostgresStore if extra == "postgres" else store.SqliteStore
-    saver: Saver = kind(parsed, JsonPlusSerializer(), pool_size)
+    saver: Saver = kind(parsed, TypedSerializer(types, aliases), pool_size)
     return saver

@@ -8,14 +8,17 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres import PostgresSaver
-from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg import errors as pg
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from agentkit._compat import DeltaSnapshot
 from agentkit.checkpoint.fence import CREATE, Leases, checked_epoch
 from agentkit.checkpoint.saver import Held, Saver
+from agentkit.checkpoint.serde import TypedSerializer
 from agentkit.checkpoint.url import StoreUrl
 from agentkit.errors import InvalidStoreUrl, StoreFull, StoreReadOnly, StoreUnreachable
 
@@ -48,7 +51,10 @@ class _Fenced(psycopg.Connection[Any]):
 class PostgresStore(Saver, PostgresSaver):
     """LangGraph's PostgreSQL saver on a pool, each call on a connection of its own."""
 
-    def __init__(self, url: StoreUrl, serde: SerializerProtocol, pool_size: int) -> None:
+    serde: TypedSerializer
+    values = (("checkpoint_blobs", "blob"), ("checkpoint_writes", "blob"))
+
+    def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int) -> None:
         """Connect, and make the tables if they are not there.
 
         Args:
@@ -84,6 +90,20 @@ class PostgresStore(Saver, PostgresSaver):
     def setup(self) -> None:
         """Nothing is left to do: the tables are there once the store is open."""
 
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """See `Saver.put`. Each field is packed by itself, but for what JSON brings back as it was."""
+        values = {
+            field: value if _stays(value) else self.serde.packed(value, field)
+            for field, value in checkpoint["channel_values"].items()
+        }
+        return super().put(config, {**checkpoint, "channel_values": values}, metadata, new_versions)
+
     def attempt(self, work: Callable[[], T]) -> T:
         """Do work on the store, once more if its connection was lost; what its driver raises becomes a named error."""
         try:
@@ -111,6 +131,13 @@ class PostgresStore(Saver, PostgresSaver):
         if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
             raise StoreUnreachable(self.shown, why) from error
         raise error
+
+
+def _stays(value: Any) -> bool:
+    """Whether LangGraph's saver stores a value so that it comes back as what it is."""
+    if type(value) is str:
+        return value.isprintable()  # no NUL, and no half of a character, which JSON in PostgreSQL cannot hold
+    return type(value) in (bool, int, type(None), DeltaSnapshot)
 
 
 def _cause(error: Exception) -> Exception:

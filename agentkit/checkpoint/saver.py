@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -22,7 +22,8 @@ from langgraph.checkpoint.base import (
 
 from agentkit.checkpoint.fence import Leases, writing
 from agentkit.checkpoint.pages import Pages
-from agentkit.errors import StoreUnreachable
+from agentkit.checkpoint.serde import UNPLACED, TypedSerializer
+from agentkit.errors import StoreUnreachable, UnreadableValue
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -62,6 +63,9 @@ class Saver(BaseCheckpointSaver[str]):
     shown: str
     held: Held
     leases: Leases
+    serde: TypedSerializer
+    values: Sequence[tuple[str, str]]
+    """The tables and columns that hold packed values beside a `channel`."""
 
     @property
     def engine(self) -> Engine:
@@ -77,6 +81,22 @@ class Saver(BaseCheckpointSaver[str]):
             StoreFull: If it has no room left.
         """
         raise NotImplementedError
+
+    # ---- which classes values may be of
+
+    def allow(self, *types: Any) -> None:
+        """Allow values of more classes.
+
+        Args:
+            types: Classes, or annotations that name some (a state schema, `list[Order]`); what their fields hold comes
+                with them.
+        """
+        self.serde.allowed.add(types)
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
+        """Allow classes that LangGraph found in a graph's schemas; see LangGraph."""
+        self.serde.allowed.add_names(extra_allowlist)
+        return self
 
     # ---- what runs write; checked against the epoch in their config
 
@@ -101,7 +121,8 @@ class Saver(BaseCheckpointSaver[str]):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store what a task wrote, in one transaction; raises as `put` does."""
-        work = partial(super().put_writes, config, writes, task_id, task_path)
+        packed = [(channel, self.serde.packed(value, channel)) for channel, value in writes]
+        work = partial(super().put_writes, config, packed, task_id, task_path)
         with writing(config):
             self.attempt(work)
 
@@ -123,7 +144,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """A checkpoint with what was written since; the newest one unless the config names another."""
-        return self.attempt(partial(super().get_tuple, config))
+        return self._read(partial(super().get_tuple, config), config)
 
     def list(
         self,
@@ -142,13 +163,38 @@ class Saver(BaseCheckpointSaver[str]):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """What a delta channel is built from; see LangGraph."""
-        return self.attempt(partial(super().get_delta_channel_history, config=config, channels=channels))
+        return self._read(partial(super().get_delta_channel_history, config=config, channels=channels), config)
 
     def _page(
         self, config: RunnableConfig | None, filter: dict[str, Any] | None, pages: Pages
     ) -> Sequence[CheckpointTuple]:
         rows = partial(super().list, config, filter=filter, before=pages.before, limit=pages.size)
-        return self.attempt(lambda: [*rows()])
+        return self._read(lambda: [*rows()], config)
+
+    def _read(self, work: Callable[[], T], config: RunnableConfig | None) -> T:
+        try:
+            return self.attempt(work)
+        except UnreadableValue as error:
+            raise self._placed(error, config) from error.__cause__
+
+    def _placed(self, error: UnreadableValue, config: RunnableConfig | None) -> UnreadableValue:
+        """The error with the name of the state field, which the serializer is not told."""
+        from sqlalchemy import text
+
+        if not error.field.startswith(UNPLACED):
+            return error
+        where, values = "", {}
+        if config is not None:
+            where, values = " WHERE thread_id = :thread_id", {"thread_id": str(config["configurable"]["thread_id"])}
+        for table, column in self.values:
+            with self.engine.begin() as connection:
+                rows = connection.execute(text(f"SELECT channel, type, {column} FROM {table}{where}"), values)
+                for channel, kind, data in rows:
+                    try:
+                        self.serde.loads_typed((kind, data))
+                    except UnreadableValue as found:
+                        return found.within(channel)
+        return error
 
     # ---- the same for async callers
 

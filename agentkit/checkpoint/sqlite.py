@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
-from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agentkit.checkpoint.fence import CREATE, Leases, checked_epoch
 from agentkit.checkpoint.saver import Held, Saver
+from agentkit.checkpoint.serde import TypedSerializer
 from agentkit.checkpoint.url import StoreUrl
 from agentkit.errors import StoreFull, StoreReadOnly, StoreUnreachable
 
@@ -39,7 +39,10 @@ class SqliteStore(Saver, SqliteSaver):
     SQLite has one writer at a time; waiting in a queue of our own is fairer, and much faster, than its polling.
     """
 
-    def __init__(self, url: StoreUrl, serde: SerializerProtocol, pool_size: int) -> None:
+    serde: TypedSerializer
+    values = (("writes", "value"),)
+
+    def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int) -> None:
         """Open the file, and make its tables if they are not there.
 
         Args:
@@ -68,6 +71,16 @@ class SqliteStore(Saver, SqliteSaver):
     def setup(self) -> None:
         """Nothing is left to do: the tables are there once the store is open."""
 
+    def attempt(self, work: Callable[[], T]) -> T:
+        """Do work on the store; what its driver raises becomes a named error."""
+        try:
+            return work()
+        except Exception as error:
+            cause = getattr(error, "orig", error)  # SQLAlchemy puts the driver's inside its own
+            if not isinstance(cause, sqlite3.Error):
+                raise
+            raise self._named(cause) from error
+
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
         """A cursor, in a transaction that holds the write lock from its start, and is undone if anything is raised."""
@@ -84,16 +97,6 @@ class SqliteStore(Saver, SqliteSaver):
                 if self.conn.in_transaction:
                     self.conn.rollback()
                 cursor.close()
-
-    def attempt(self, work: Callable[[], T]) -> T:
-        """Do work on the store; what its driver raises becomes a named error."""
-        try:
-            return work()
-        except Exception as error:
-            cause = getattr(error, "orig", error)  # SQLAlchemy puts the driver's inside its own
-            if not isinstance(cause, sqlite3.Error):
-                raise
-            raise self._named(cause) from error
 
     def _named(self, error: sqlite3.Error) -> StoreFull | StoreReadOnly | StoreUnreachable:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import re
+from typing import Final
 
 from agentkit.errors.building import AgentkitError
 
@@ -30,6 +32,18 @@ class MissingDriver(AgentkitError, ImportError):
         """Name the package that is missing, the extra, and what needs it."""
         self.extra = extra
         super().__init__(f"{what} needs the package {package}; install it with: pip install 'agentkit[{extra}]'")
+
+
+# What stands around a state field where it is stored: a checkpoint, the input of a run.
+_AROUND: Final = ("a value['channel_values']", "__start__")
+
+
+def _field(path: str) -> str:
+    """A path that begins with the state field."""
+    for around in _AROUND:
+        if found := re.fullmatch(re.escape(around) + r"\['([^']*)'\](.*)", path):
+            path = "".join(found.groups())
+    return path
 
 
 class InvalidStoreUrl(AgentkitError, ValueError):
@@ -83,9 +97,9 @@ class UnstorableValue(AgentkitError, TypeError):
 
     def __init__(self, field: str, type_name: str, why: str) -> None:
         """Name the place, the type and what to do about it."""
-        self.field = field
+        self.field = _field(field)
         self.type_name = type_name
-        super().__init__(f"{field} holds a {type_name}, which cannot be stored: {why}")
+        super().__init__(f"{self.field} holds a {type_name}, which cannot be stored: {why}")
 
 
 class UnreadableValue(AgentkitError, ValueError):
@@ -98,9 +112,15 @@ class UnreadableValue(AgentkitError, ValueError):
 
     def __init__(self, field: str, type_name: str, why: str) -> None:
         """Name the place, the class and what to do about it."""
-        self.field = field
+        self.field = _field(field)
         self.type_name = type_name
-        super().__init__(f"{field} was stored as a {type_name}, which cannot be read: {why}")
+        self._why = why
+        super().__init__(f"{self.field} was stored as a {type_name}, which cannot be read: {why}")
+
+    def within(self, field: str) -> UnreadableValue:
+        """The same error, with the name of the state field in place of the path's first part."""
+        first = re.split(r"[.\[]", self.field, maxsplit=1)[0]
+        return UnreadableValue(field + self.field.removeprefix(first), self.type_name, self._why)
 
 
 class ThreadBusy(AgentkitError, RuntimeError):
