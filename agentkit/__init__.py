@@ -3,6 +3,7 @@
 from langchain.agents.middleware import AgentMiddleware, AgentState
 
 from agentkit.agent import create_agent
+from agentkit.check.mending import barrier
 from agentkit.exits import Exit, exit_of
 from agentkit.limits import Limits
 from agentkit.middleware_base import Middleware, Placement
@@ -21,6 +22,7 @@ __all__ = [
     "Placement",
     "Run",
     "as_tool",
+    "barrier",
     "create_agent",
     "exit_of",
     "thread",

@@ -17,6 +17,7 @@ from agentkit._compat import is_task
 from agentkit.cancellation import recorded
 from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
+from agentkit.hooks import Table
 from agentkit.interpreter import at_start
 from agentkit.limits import Limits
 from agentkit.settling import continued, settle, settled
@@ -52,6 +53,8 @@ class Agent:
     """Makes the graph with a node per stop, where the one that runs has fewer."""
     pauses_tools: bool = False
     """Whether a middleware pauses single calls of a batch."""
+    hooks: Table | None = None
+    """Its middlewares, for the checks."""
 
 
 class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):

@@ -3,12 +3,15 @@
 ```
 AgentkitError
 ├── ConfigurationError (ValueError)         found while an agent is built
+│   ├── CannotJoin
 │   ├── DuplicateTool
 │   ├── DuplicateMiddleware
 │   ├── InvalidContract
 │   ├── InvalidHook
+│   ├── NoGraph (TypeError)
 │   ├── PlacementConflict
 │   ├── ReservedField
+│   ├── UnknownRule
 │   └── UnknownStateField
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
 │   ├── UndeclaredJump
@@ -52,14 +55,17 @@ AgentkitError
 
 from agentkit.errors.building import (
     AgentkitError,
+    CannotJoin,
     ConfigurationError,
     ConfigurationWarning,
     DuplicateMiddleware,
     DuplicateTool,
     InvalidContract,
     InvalidHook,
+    NoGraph,
     PlacementConflict,
     ReservedField,
+    UnknownRule,
     UnknownStateField,
 )
 from agentkit.errors.decisions import (
@@ -109,6 +115,7 @@ from agentkit.errors.turning import InvalidTurn, UnknownInterrupt
 
 __all__ = [
     "AgentkitError",
+    "CannotJoin",
     "ConfigurationError",
     "ConfigurationWarning",
     "DuplicateMiddleware",
@@ -134,6 +141,7 @@ __all__ = [
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",
+    "NoGraph",
     "NotEntitled",
     "NotJournaled",
     "PlacementConflict",
@@ -148,6 +156,7 @@ __all__ = [
     "UnknownDecision",
     "UnknownEffect",
     "UnknownInterrupt",
+    "UnknownRule",
     "UnknownStateField",
     "UnreadableReply",
     "UnreadableValue",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
     "AgentkitError",
+    "CannotJoin",
     "ConfigurationError",
     "ConfigurationWarning",
     "DuplicateMiddleware",
     "DuplicateTool",
     "InvalidContract",
     "InvalidHook",
+    "NoGraph",
     "PlacementConflict",
     "ReservedField",
+    "UnknownRule",
     "UnknownStateField",
 ]
 
@@ -128,6 +133,48 @@ class UnknownStateField(ConfigurationError):
             f"tool {tool!r} writes the state field {field!r}, which no state schema of the agent declares. "
             "Declare it in `state_schema` (a TypedDict that extends AgentState), or correct `writes`."
         )
+
+
+class CannotJoin(ConfigurationError):
+    """`barrier` cannot make a branch wait for the others.
+
+    Attributes:
+        source: The node that the branch comes from.
+        target: The node that should wait.
+    """
+
+    def __init__(self, source: str, target: str, why: str) -> None:
+        """Name both nodes and what stands in the way."""
+        self.source = source
+        self.target = target
+        super().__init__(
+            f"barrier cannot join the branch from {source!r} before {target!r}: {why}. "
+            "Name the nodes whose edges lead to the target, as the finding AK101 does."
+        )
+
+
+class NoGraph(ConfigurationError, TypeError):
+    """What was to be checked is no graph."""
+
+    def __init__(self, given: object) -> None:
+        """Name what was given instead."""
+        super().__init__(
+            f"{type(given).__name__} is no graph that can be checked; give a StateGraph, a compiled one, or an agent "
+            "(not the function that makes it, and not an entrypoint of the functional API)."
+        )
+
+
+class UnknownRule(ConfigurationError):
+    """A rule is named that there is not.
+
+    Attributes:
+        code: The code.
+    """
+
+    def __init__(self, code: str, known: Iterable[str]) -> None:
+        """Name the code and those that there are."""
+        self.code = code
+        super().__init__(f"there is no rule {code!r}; there are {', '.join(known)}.")
 
 
 class ConfigurationWarning(UserWarning):
