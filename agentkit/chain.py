@@ -36,7 +36,8 @@ class Sleep:
 @dataclass(frozen=True, slots=True)
 class Blocking:
     """Yielded by a policy instead of a request: make this call, send its result back. In async code a thread makes it,
-    so that it may wait for a disk or a server."""
+    so that it may wait for a disk or a server.
+    """
 
     call: Callable[[], Any]
 

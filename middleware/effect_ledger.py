@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from agentkit.contract import AGENT
 from agentkit.errors import ConfigurationError
-from agentkit.ledger import Call, Claim, Doubt, Effect, Found, Ledger, Settlement
+from agentkit.ledger import Call, Claim, Doubt, Found, Ledger, Settlement
 from agentkit.middleware.effect_doubts import (
     OnDoubt,
     in_words,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import timedelta
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Final, Literal
 
 from sqlalchemy import event, text
