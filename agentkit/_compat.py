@@ -18,24 +18,29 @@ from langchain_core.runnables import RunnableConfig
 
 # Marks the handlers for whose sake a model streams; nothing public tells whether it will.
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingHandler
+from langgraph.checkpoint.base import Checkpoint
+from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
 
 # The whole value of a delta channel in a checkpoint: serializers meet it, and pruning writes it.
 from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
 from langgraph.types import TracePolicy
 
 __all__ = [
+    "INTERRUPT",
     "DeltaSnapshot",
     "StreamingHandler",
     "SubagentTransformer",
     "has_saver",
     "has_unaddressed_answer",
     "is_empty_stream",
+    "is_hidden_channel",
     "is_resumed",
     "is_task",
     "node_trace_policy",
     "read_state",
     "trace_processor",
     "unread_resume",
+    "waiting_nodes",
 ]
 
 # A task that `Send` starts is given only its packet; how it reads the state has no public name.
@@ -46,6 +51,11 @@ _TASK_ID: Final = "__pregel_task_id"
 _SCRATCHPAD: Final = "__pregel_scratchpad"
 # Holds the saver of the run; without one the engine pauses all the same, and nothing can ever resume it.
 _SAVER: Final = "__pregel_checkpointer"
+
+# The channels in which a state graph keeps what is to run next: the input, what edges and commands trigger, `Send`s.
+_START: Final = "__start__"
+_EDGE: Final = "branch:to:"
+_INNER: Final = (_EDGE, "join:", "__")
 
 
 def read_state(config: RunnableConfig, keys: Sequence[str]) -> dict[str, Any]:
@@ -107,3 +117,16 @@ def node_trace_policy(policy: TracePolicy | None) -> TracePolicy:
 def trace_processor(policy: TracePolicy | None, field: str) -> Any:
     """A middleware's trace processor, falling back to the process-wide one at trace time."""
     return _resolved_transform(policy, field)  # type: ignore[arg-type]  # one of two literals
+
+
+def waiting_nodes(checkpoint: Checkpoint) -> list[str]:
+    """The nodes of a state graph that a checkpoint would go on with, as far as it tells without its graph."""
+    values = checkpoint["channel_values"]
+    sends = [send.node for send in values.get(TASKS) or ()]
+    edges = [channel.removeprefix(_EDGE) for channel in values if channel.startswith(_EDGE)]
+    return [*([_START] if _START in values else []), *edges, *sends]
+
+
+def is_hidden_channel(channel: str) -> bool:
+    """Whether a channel is the engine's own, and no state field."""
+    return channel.startswith(_INNER)

@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from agentkit.errors import LeaseLost, ThreadBusy
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection
 
 __all__ = ["EPOCH", "Lease", "Leases", "checked_epoch", "writing"]
 
@@ -102,13 +102,13 @@ class Leases:
 
     def __init__(
         self,
-        engine: Engine,
-        attempt: Callable[[Callable[[], Any]], Any],
+        dialect: str,
+        query: Callable[[Callable[[Connection], Any]], Any],
         in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
-        """Take the store's engine, what runs work on it and names its errors, and what runs a call in a thread."""
-        self._engine = engine
-        self._attempt = attempt
+        """Take the kind of database, what runs work in a transaction of it, and what runs a call in a thread."""
+        self._now = _NOW[dialect]
+        self._query = query
         self._in_thread = in_thread
 
     def take(self, thread_id: str, owner: str, ttl: float | timedelta = 30.0) -> Lease:
@@ -177,14 +177,13 @@ class Leases:
     def _run(self, statement: str, **values: Any) -> list[Any]:
         from sqlalchemy import text
 
-        clause = text(statement.format(now=_NOW[self._engine.dialect.name]))
+        clause = text(statement.format(now=self._now))
 
-        def work() -> list[Any]:
-            with self._engine.begin() as connection:
-                done = connection.execute(clause, values)
-                return list(done.all()) if done.returns_rows else []
+        def work(connection: Connection) -> list[Any]:
+            done = connection.execute(clause, values)
+            return list(done.all()) if done.returns_rows else []
 
-        rows: list[Any] = self._attempt(work)
+        rows: list[Any] = self._query(work)
         return rows
 
 

@@ -95,7 +95,9 @@ class Packer:
         # Only values that msgpack has no form for get here: keys that are no text, great integers, half characters.
         return ormsgpack.packb(self._rewritten(value), default=self._extension, option=_OPTIONS)
 
-    def _extension(self, value: Any) -> ormsgpack.Ext:
+    def _extension(self, value: Any) -> Any:
+        if _is_plain(value):
+            return list(value)
         try:
             code, parts = self._taken_apart(value)
         except _Refused:
@@ -125,7 +127,7 @@ class Packer:
         kind = type(value)
         if kind in _NATIVE or kind in (dict, list) or kind in _APART:
             return _odd(value)
-        if kind in self._allowed or _numpy(value):
+        if kind in self._allowed or _numpy(value) or _is_plain(value):
             return ""
         if isinstance(value, (BaseModel, Enum, tuple)) or dataclasses.is_dataclass(value):
             return f"its class is not among the allowed ones. Open the store with types=[{kind.__name__}]."
@@ -148,6 +150,11 @@ class Packer:
     def _own(self, code: int, part: Any) -> ormsgpack.Ext:
         self.is_own = True
         return ormsgpack.Ext(code, self._pack(part))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a list of another kind that says itself, by how it is pickled, that it is kept as a plain one."""
+    return isinstance(value, list) and value.__reduce_ex__(4)[0] is list
 
 
 def _is_text(value: str) -> bool:

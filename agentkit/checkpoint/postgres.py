@@ -19,6 +19,7 @@ from agentkit._compat import DeltaSnapshot
 from agentkit.checkpoint.fence import CREATE, Leases, checked_epoch
 from agentkit.checkpoint.saver import Held, Saver
 from agentkit.checkpoint.serde import TypedSerializer
+from agentkit.checkpoint.tables import Tables
 from agentkit.checkpoint.url import StoreUrl
 from agentkit.errors import InvalidStoreUrl, StoreFull, StoreReadOnly, StoreUnreachable
 
@@ -52,7 +53,7 @@ class PostgresStore(Saver, PostgresSaver):
     """LangGraph's PostgreSQL saver on a pool, each call on a connection of its own."""
 
     serde: TypedSerializer
-    values = (("checkpoint_blobs", "blob"), ("checkpoint_writes", "blob"))
+    tables = Tables("checkpoint_writes", "blob", "checkpoint_blobs")
 
     def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int) -> None:
         """Connect, and make the tables if they are not there.
@@ -78,7 +79,7 @@ class PostgresStore(Saver, PostgresSaver):
         self.lock = nullcontext()  # type: ignore[assignment]
         self.supports_pipeline = False
         self.held = Held(_engine(url.target, pool_size), pool_size, pool.close)
-        self.leases = Leases(self.engine, self.attempt, self.in_thread)
+        self.leases = Leases(self.engine.dialect.name, self.query, self.in_thread)
         self._pool = pool
         try:
             self._once(lambda: _migrate(url.target))

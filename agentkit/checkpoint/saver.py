@@ -26,7 +26,9 @@ from agentkit.checkpoint.serde import UNPLACED, TypedSerializer
 from agentkit.errors import StoreUnreachable, UnreadableValue
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
+
+    from agentkit.checkpoint.tables import Tables
 
 __all__ = ["Held", "Saver"]
 
@@ -64,8 +66,7 @@ class Saver(BaseCheckpointSaver[str]):
     held: Held
     leases: Leases
     serde: TypedSerializer
-    values: Sequence[tuple[str, str]]
-    """The tables and columns that hold packed values beside a `channel`."""
+    tables: Tables
 
     @property
     def engine(self) -> Engine:
@@ -81,6 +82,15 @@ class Saver(BaseCheckpointSaver[str]):
             StoreFull: If it has no room left.
         """
         raise NotImplementedError
+
+    def query(self, work: Callable[[Connection], T]) -> T:
+        """Do work in a transaction of the engine; raises as `attempt` does."""
+
+        def within() -> T:
+            with self.engine.begin() as connection:
+                return work(connection)
+
+        return self.attempt(within)
 
     # ---- which classes values may be of
 
@@ -144,7 +154,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """A checkpoint with what was written since; the newest one unless the config names another."""
-        return self._read(partial(super().get_tuple, config), config)
+        return self._read(partial(super().get_tuple, _addressed(config)), config)
 
     def list(
         self,
@@ -186,7 +196,11 @@ class Saver(BaseCheckpointSaver[str]):
         where, values = "", {}
         if config is not None:
             where, values = " WHERE thread_id = :thread_id", {"thread_id": str(config["configurable"]["thread_id"])}
-        for table, column in self.values:
+        sources = [
+            (self.tables.writes, self.tables.value),
+            *([(self.tables.blobs, "blob")] if self.tables.blobs else []),
+        ]
+        for table, column in sources:
             with self.engine.begin() as connection:
                 rows = connection.execute(text(f"SELECT channel, type, {column} FROM {table}{where}"), values)
                 for channel, kind, data in rows:
@@ -274,3 +288,8 @@ class Saver(BaseCheckpointSaver[str]):
 
     def __repr__(self) -> str:
         return f"<agentkit.checkpoint.Saver on {self.shown}>"
+
+
+def _addressed(config: RunnableConfig) -> RunnableConfig:
+    """The config with its namespace, which users leave out, and LangGraph's SQLite saver needs to write there."""
+    return {**config, "configurable": {"checkpoint_ns": "", **config["configurable"]}}

@@ -14,6 +14,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from agentkit.checkpoint.fence import CREATE, Leases, checked_epoch
 from agentkit.checkpoint.saver import Held, Saver
 from agentkit.checkpoint.serde import TypedSerializer
+from agentkit.checkpoint.tables import Tables
 from agentkit.checkpoint.url import StoreUrl
 from agentkit.errors import StoreFull, StoreReadOnly, StoreUnreachable
 
@@ -40,7 +41,7 @@ class SqliteStore(Saver, SqliteSaver):
     """
 
     serde: TypedSerializer
-    values = (("writes", "value"),)
+    tables = Tables("writes", "value")
 
     def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int) -> None:
         """Open the file, and make its tables if they are not there.
@@ -56,7 +57,7 @@ class SqliteStore(Saver, SqliteSaver):
         connect = _Connect(where, is_uri=url.kind == "memory")
         super().__init__(self.attempt(connect), serde=serde)
         self.held = Held(_engine(connect, pool_size), pool_size, self.conn.close)
-        self.leases = Leases(self.engine, self.attempt, self.in_thread)
+        self.leases = Leases(self.engine.dialect.name, self.query, self.in_thread)
         try:
             self.attempt(self._make_tables)
         except BaseException:

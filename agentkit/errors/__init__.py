@@ -48,6 +48,8 @@ AgentkitError
 ├── StoreFull (OSError)
 ├── UnstorableValue (TypeError)
 ├── UnreadableValue (ValueError)
+├── ThreadExists (ValueError)
+├── UnknownCheckpoint (LookupError)
 ├── ThreadBusy (RuntimeError)
 └── LeaseLost (RuntimeError)
 ```
@@ -108,6 +110,8 @@ from agentkit.errors.storing import (
     StoreReadOnly,
     StoreUnreachable,
     ThreadBusy,
+    ThreadExists,
+    UnknownCheckpoint,
     UnreadableValue,
     UnstorableValue,
 )
@@ -150,9 +154,11 @@ __all__ = [
     "StoreReadOnly",
     "StoreUnreachable",
     "ThreadBusy",
+    "ThreadExists",
     "ToolTimeout",
     "TruncatedReply",
     "UndeclaredJump",
+    "UnknownCheckpoint",
     "UnknownDecision",
     "UnknownEffect",
     "UnknownInterrupt",

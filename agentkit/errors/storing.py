@@ -16,6 +16,8 @@ __all__ = [
     "StoreReadOnly",
     "StoreUnreachable",
     "ThreadBusy",
+    "ThreadExists",
+    "UnknownCheckpoint",
     "UnreadableValue",
     "UnstorableValue",
 ]
@@ -153,4 +155,32 @@ class LeaseLost(AgentkitError, RuntimeError):
         super().__init__(
             f"thread {thread_id!r} was taken over after epoch {epoch}; nothing was written. "
             "Stop working on it here: whoever took it over goes on from the last checkpoint."
+        )
+
+
+class ThreadExists(AgentkitError, ValueError):
+    """A new thread was to have the id of one that there is already.
+
+    Attributes:
+        thread_id: The id.
+    """
+
+    def __init__(self, thread_id: str) -> None:
+        """Name the thread."""
+        self.thread_id = thread_id
+        super().__init__(f"there is a thread {thread_id!r} already; choose another id, or delete that thread first.")
+
+
+class UnknownCheckpoint(AgentkitError, LookupError):
+    """A thread has no such checkpoint.
+
+    Attributes:
+        checkpoint_id: The checkpoint that was asked for.
+    """
+
+    def __init__(self, thread_id: str, checkpoint_id: str) -> None:
+        """Name the thread and the checkpoint."""
+        self.checkpoint_id = checkpoint_id
+        super().__init__(
+            f"thread {thread_id!r} has no checkpoint {checkpoint_id!r}; agentkit.checkpoint.history lists those it has."
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import enum
 import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, NewType, Optional, TypeVar
 
 import pytest
+from langchain.agents.middleware import AgentState
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -176,9 +178,8 @@ def test_a_model_that_has_changed_is_validated() -> None:
 
 
 def test_a_lost_member_of_an_enum_is_an_error() -> None:
-    import enum
-
-    new = enum.Enum("Size", "SMALL", module=Size.__module__, qualname="Size")
+    make: Any = enum.Enum
+    new = make("Size", "SMALL", module=Size.__module__, qualname="Size")
     with pytest.raises(UnreadableValue, match="no member 'LARGE' any more"):
         TypedSerializer([new]).loads_typed(stored(Size.LARGE, Size))
 
@@ -217,8 +218,7 @@ def test_the_classes_of_annotations_are_found_however_they_are_named() -> None:
 
 
 def test_an_agent_allows_its_state_and_its_answers(saver: Saver) -> None:
-    class State(TypedDict, total=False):
-        messages: list[Any]
+    class State(AgentState[Any], total=False):
         facts: list[Fact]
 
     answer = tool_call("Address", {"street": "Main"})

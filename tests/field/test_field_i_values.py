@@ -46,7 +46,8 @@ def test_lg_6718_a_nested_enum_comes_back_alone_in_a_model_and_in_a_list(url: st
 
 
 def test_lg_6970_a_class_that_is_gone_is_an_error_that_names_field_and_class(url: str) -> None:
-    colour = enum.Enum("Colour", "RED", module=__name__)
+    make: Any = enum.Enum
+    colour = make("Colour", "RED", module=__name__)
     setattr(sys.modules[__name__], "Colour", colour)  # noqa: B010  (put there and taken away again)
     with checkpoint.open(url, types=[colour]) as saver:
         keep(saver, {"paint": [colour["RED"]]})
@@ -55,7 +56,7 @@ def test_lg_6970_a_class_that_is_gone_is_an_error_that_names_field_and_class(url
         kept(saver)
     assert caught.value.field == "kept['paint'][0]"
     assert caught.value.type_name == f"{__name__}.Colour"
-    renamed = enum.Enum("Paint", "RED", module=__name__)
+    renamed = make("Paint", "RED", module=__name__)
     with checkpoint.open(url, aliases={f"{__name__}.Colour": renamed}) as saver:
         assert kept(saver) == {"paint": [renamed["RED"]]}
 
