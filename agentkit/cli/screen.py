@@ -11,14 +11,25 @@ import json
 import sys
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, NoReturn
+from typing import Any
 
-import typer
 from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Code", "Mistake", "complain", "err", "fail", "forgiving", "note", "one_line", "out", "write_json"]
+__all__ = [
+    "Code",
+    "Failed",
+    "Mistake",
+    "Stop",
+    "complain",
+    "err",
+    "forgiving",
+    "note",
+    "one_line",
+    "out",
+    "write_json",
+]
 
 
 class Code(IntEnum):
@@ -32,11 +43,20 @@ class Code(IntEnum):
     interrupted = 130
 
 
-class Mistake(Exception):
-    """A user's mistake: shown as one line without a traceback, and the command ends with code 2.
+class Stop(Exception):
+    """Ends a command: shown as one line without a traceback, then the process ends with `code`."""
 
-    The message says what is wrong and how to mend it.
-    """
+    code = Code.findings
+
+
+class Mistake(Stop):
+    """The user asked for something that cannot be; the message says what is wrong and how to mend it."""
+
+    code = Code.mistake
+
+
+class Failed(Stop):
+    """The work failed; raised from the exception that it failed with."""
 
 
 def out() -> Console:
@@ -57,12 +77,6 @@ def note(text: str, style: str = "dim") -> None:
 def complain(problem: str) -> None:
     """Show an error in one line on stderr."""
     err().print(Text.assemble(("error: ", "bold red"), problem))
-
-
-def fail(problem: str) -> NoReturn:
-    """Say that the work failed, and end with code 1."""
-    complain(problem)
-    raise typer.Exit(Code.findings)
 
 
 def one_line(error: BaseException) -> str:
