@@ -114,6 +114,11 @@ class Approval(Middleware):
             raise ConfigurationError(f"Approval: two rules are called {twice[0]!r}; give each a `label` of its own.")
         self._key = "; ".join(labels)  # tells the policies of one agent apart, in every process
 
+    @property
+    def policy(self) -> tuple[ApprovalRule, ...]:
+        """The rules."""
+        return self._rules
+
     # ---- when the model has answered: judge its calls, once
 
     def wrap_model_call(self, request: ModelRequest[Any]) -> Generator[ModelRequest[Any], ModelResponse[Any], Any]:

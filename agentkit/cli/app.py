@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from agentkit.cli import chat, plan, run
+from agentkit.cli import chat, graph, plan, run
 from agentkit.cli.screen import Code, Stop, complain, forgiving, one_line
 
 __all__ = ["app"]
@@ -16,6 +16,7 @@ __all__ = ["app"]
 COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
     "run": run.run,
     "chat": chat.chat,
+    "graph": graph.graph,
     "plan": plan.plan,
 }
 GROUPS: Final[Mapping[str, typer.Typer]] = {}
