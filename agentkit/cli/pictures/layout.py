@@ -127,7 +127,9 @@ class _Layouter:
         sizes = {box.id: self._size(box) for box in self.picture.boxes}
         forward = [(link.source, link.target) for link in self.picture.links]
         widths = {id: width for id, (width, _) in sizes.items()}
-        layer_of, reversed_ = layered([box.id for box in self.picture.boxes], forward, widths, self.m.gap, self.limit * _FULL)
+        layer_of, reversed_ = layered(
+            [box.id for box in self.picture.boxes], forward, widths, self.m.gap, self.limit * _FULL
+        )
         self._weave(layer_of, reversed_)
         layers = self._layers(layer_of)
         pieces = [piece for net in self.nets.values() for piece in net]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from math import floor
 from typing import TypeVar
 
 from agentkit.cli.pictures.parts import FINISH
@@ -12,7 +13,8 @@ __all__ = ["arranged", "layered", "placed"]
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 _SWEEPS = 12
-_SETTLING = 60
+_SETTLING = 13  # odd: the last is downward, so that what follows one box stands right below it
+_GRID = 4  # what lies this near in a line is brought into one
 _STRAIGHT = 6.0  # how much more a passing line wants to stay straight than a box wants to be in the middle
 
 
@@ -155,19 +157,19 @@ def placed(
         for layer in layers if down else reversed(layers):
             wanted, weights = [], []
             for item in layer:
-                near = [*above[item], *below[item]] if sweep > 2 else (above if down else below)[item]
+                near = (above if down else below)[item]
                 wanted.append(_mean([middle[one] for one in near]) if near else middle[item])
                 weights.append(_STRAIGHT if widths[item] == smallest else 1.0)
             for item, x in zip(layer, _apart(layer, wanted, weights, widths, gap, widest), strict=True):
                 middle[item] = x
     left = min((middle[item] - widths[item] / 2 for item in middle), default=0)
     if not whole:
-        return {item: x - left for item, x in middle.items()}
+        return {item: float(round((x - left) / _GRID) * _GRID) for item, x in middle.items()}
     rounded: dict[ItemT, float] = {}
     for layer in layers:
         end = -gap
         for item in layer:
-            x = max(round(middle[item] - left - widths[item] / 2), end + gap)
+            x = max(floor(middle[item] - left - widths[item] / 2 + 1e-6), end + gap)
             rounded[item] = x + widths[item] // 2
             end = x + widths[item]
     return rounded

@@ -21,7 +21,7 @@ _ROW: Final = 21.0
 _HEAD: Final = 38.0
 _PAD: Final = 15.0
 _MARGIN: Final = 26.0
-_LIMIT: Final = 1500.0
+_LIMIT: Final = 1150.0
 _SHARP: Final = 2  # pixels of the PNG per unit
 _INK, _SOFT, _LINE, _MARK = "#1f2937", "#6b7280", "#64748b", "#b45309"
 _LEGEND: Final = "dashed: decided while it runs"
@@ -48,6 +48,7 @@ class _Painter(Protocol):
     def line(self, x1: float, y1: float, x2: float, y2: float, dashed: bool) -> None: ...
     def arrow(self, points: Sequence[tuple[float, float]]) -> None: ...
     def text(self, x: float, y: float, text: str, color: str, *, bold: bool = False, middle: bool = False) -> None: ...
+    def label(self, x: float, y: float, text: str) -> None: ...
 
 
 def as_svg(picture: Picture) -> str:
@@ -143,7 +144,7 @@ def _paint_arrow(arrow: Arrow, painter: _Painter) -> None:
     x, y, way = arrow.x + _MARGIN, arrow.y + _MARGIN, (1 if arrow.up else -1)
     painter.arrow([(x, y), (x - 5, y + 9 * way), (x + 5, y + 9 * way)])
     if arrow.label:
-        painter.text(x + 9, y + 10 * way, arrow.label, _SOFT)
+        painter.label(x + 9, y + 11 * way, arrow.label)
 
 
 class _Svg:
@@ -172,6 +173,12 @@ class _Svg:
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" dy="0.35em" fill="{color}" xml:space="preserve"{style}>'
             f"{escape(text)}</text>"
+        )
+
+    def label(self, x: float, y: float, text: str) -> None:
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" dy="0.35em" fill="{_SOFT}" stroke="#ffffff" stroke-width="5" '
+            f'paint-order="stroke">{escape(text)}</text>'
         )
 
 
@@ -203,3 +210,8 @@ class _Png:
         anchor = "mm" if middle else "lm"
         place = (x * _SHARP, y * _SHARP)
         self._draw.text(place, text, fill=color, font=self._font, anchor=anchor, stroke_width=0.6 if bold else 0)
+
+    def label(self, x: float, y: float, text: str) -> None:
+        place, halo = (x * _SHARP, y * _SHARP), 5
+        self._draw.text(place, text, fill="#ffffff", font=self._font, anchor="lm", stroke_width=halo)
+        self._draw.text(place, text, fill=_SOFT, font=self._font, anchor="lm")
