@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from agentkit.cli import chat, graph, plan, run
+from agentkit.cli import chat, graph, plan, run, threads
 from agentkit.cli.screen import Code, Stop, complain, forgiving, one_line
 
 __all__ = ["app"]
@@ -19,7 +19,9 @@ COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
     "graph": graph.graph,
     "plan": plan.plan,
 }
-GROUPS: Final[Mapping[str, typer.Typer]] = {}
+GROUPS: Final[Mapping[str, typer.Typer]] = {
+    "threads": threads.threads,
+}
 
 
 class _Guarded(TyperGroup):

@@ -15,7 +15,7 @@ from agentkit.cli.target import Target
 if TYPE_CHECKING:
     from agentkit.cli.conversation import Conversation
 
-__all__ = ["run"]
+__all__ = ["one_turn", "run"]
 
 
 def run(
@@ -47,7 +47,7 @@ def run(
 
     given = _given(message, state)
     with opened(target, store=store, thread=thread, context=context, sync=sync) as talk:
-        raise typer.Exit(_turn(target, talk, given, store, as_json))
+        raise typer.Exit(one_turn(target, talk, given, store, as_json))
 
 
 def _given(message: str | None, state: str | None) -> Any:
@@ -62,7 +62,20 @@ def _given(message: str | None, state: str | None) -> Any:
     return human(message) if message is not None else parsed(state, "--input")
 
 
-def _turn(target: str, talk: Conversation, given: Any, store: str | None, as_json: bool) -> Code:
+def one_turn(target: str, talk: Conversation, given: Any, store: str | None, as_json: bool) -> Code:
+    """Run, show what comes, say how it ended; how the command ends.
+
+    Args:
+        target: How the agent was named.
+        talk: The opened thread.
+        given: The input, a resume command, or None to finish what was cut off.
+        store: The store's URL, for commands that are proposed.
+        as_json: Whether the result is written as one document.
+
+    Raises:
+        Mistake: If there is nothing to finish.
+        Failed: If the run raised.
+    """
     from agentkit import exit_of
     from agentkit.cli.report import as_data, code_of, questions, why
     from agentkit.cli.terminal import Page, View
