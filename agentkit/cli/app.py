@@ -23,6 +23,8 @@ GROUPS: Final[Mapping[str, typer.Typer]] = {
     "threads": threads.threads,
 }
 
+_UsageError: Final[Any] = typer.BadParameter.__mro__[1]  # has no public name of its own since Typer holds Click inside
+
 
 class _Guarded(TyperGroup):
     """Turns what leaves a command into one line and an exit code."""
@@ -34,6 +36,12 @@ class _Guarded(TyperGroup):
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
+        except _UsageError as error:
+            if "\n" in error.message:  # a help page
+                raise
+            command = error.ctx.command_path if error.ctx else "agentkit"
+            complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+            raise typer.Exit(Code.mistake) from None
         except KeyboardInterrupt:
             raise typer.Exit(Code.interrupted) from None
         except Exception as error:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Asker", "Later"]
+if TYPE_CHECKING:
+    from langchain_core.messages import ToolCall
+
+__all__ = ["Asker", "Later", "going_on"]
 
 _KIND: Final = "tool_approval"
 _CHOICES: Final = {"approve": "a", "reject": "r", "edit": "e", "respond": "t"}
@@ -141,3 +144,16 @@ def _reviewed(value: Mapping[str, Any]) -> list[_Call]:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def going_on(interrupts: Sequence[Any], answers: Mapping[str, Any]) -> list[ToolCall]:
+    """The calls that go on after these answers, as they will be executed."""
+    from langchain_core.messages import ToolCall
+
+    calls = []
+    for one in interrupts:
+        answer = answers.get(one.id)
+        if isinstance(answer, dict) and answer.get("type") in ("approve", "edit") and isinstance(one.value, Mapping):
+            args = answer.get("edited_action", one.value)["args"]
+            calls.append(ToolCall(name=one.value["name"], args=args, id=one.value["tool_call_id"]))
+    return calls

@@ -156,7 +156,7 @@ class _Session:
         from langgraph.types import Command
 
         from agentkit import exit_of
-        from agentkit.cli.asking import Asker, Later
+        from agentkit.cli.asking import Asker, Later, going_on
         from agentkit.cli.report import why
 
         while (snapshot := self.talk.state()).interrupts:
@@ -165,7 +165,7 @@ class _Session:
             except Later:
                 self._note("left open; /retry asks again, a new message withdraws the call")
                 return
-            if not self._run(Command(resume=answers), _approved(snapshot.interrupts, answers)):
+            if not self._run(Command(resume=answers), going_on(snapshot.interrupts, answers)):
                 return
         if snapshot.next:  # stopped before or after a node that the agent was told to stop at
             self._note(f"paused before {', '.join(snapshot.next)}; /retry goes on", style="yellow")
@@ -201,16 +201,3 @@ class _Session:
 def _messages(snapshot: Any) -> list[Any]:
     values = snapshot.values
     return list(values.get("messages", ())) if isinstance(values, dict) else []
-
-
-def _approved(interrupts: Sequence[Any], answers: dict[str, Any]) -> list[ToolCall]:
-    """The calls that go on now, as they will be executed."""
-    from langchain_core.messages import ToolCall
-
-    calls = []
-    for one in interrupts:
-        answer = answers.get(one.id)
-        if isinstance(answer, dict) and answer.get("type") in ("approve", "edit") and "args" in one.value:
-            args = answer.get("edited_action", one.value)["args"]
-            calls.append(ToolCall(name=one.value["name"], args=args, id=one.value["tool_call_id"]))
-    return calls

@@ -82,7 +82,7 @@ class Conversation:
             return self.agent.get_state(self.config)
         return self.runner.run(self.agent.aget_state(self.config))
 
-    def run(self, given: Any, show: Show) -> dict[str, Any]:
+    def run(self, given: Any, show: Show) -> Any:
         """Run to the end or the next pause, and show each part of the stream with its mode.
 
         Ctrl-C cancels the run at once and leaves the thread at its last finished step.

@@ -13,6 +13,10 @@ from agentkit.cli.screen import Code, Failed, Mistake, err, note, one_line, out,
 from agentkit.cli.target import Target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.messages import ToolCall
+
     from agentkit.cli.conversation import Conversation
 
 __all__ = ["one_turn", "run"]
@@ -62,7 +66,14 @@ def _given(message: str | None, state: str | None) -> Any:
     return human(message) if message is not None else parsed(state, "--input")
 
 
-def one_turn(target: str, talk: Conversation, given: Any, store: str | None, as_json: bool) -> Code:
+def one_turn(
+    target: str,
+    talk: Conversation,
+    given: Any,
+    store: str | None,
+    as_json: bool,
+    resumed: Sequence[ToolCall] = (),
+) -> Code:
     """Run, show what comes, say how it ended; how the command ends.
 
     Args:
@@ -71,6 +82,7 @@ def one_turn(target: str, talk: Conversation, given: Any, store: str | None, as_
         given: The input, a resume command, or None to finish what was cut off.
         store: The store's URL, for commands that are proposed.
         as_json: Whether the result is written as one document.
+        resumed: Calls that the input lets go on.
 
     Raises:
         Mistake: If there is nothing to finish.
@@ -89,6 +101,7 @@ def one_turn(target: str, talk: Conversation, given: Any, store: str | None, as_
     console = out()
     writer = None if console.is_terminal else Page(console)
     view = View(err(), known=old, writer=_Silent() if as_json else writer or _wrapped(console))
+    view.resume(resumed)
     try:
         values = talk.run(given, view.show)
     except KeyboardInterrupt:

@@ -46,6 +46,7 @@ Agent = Annotated[
 
 _STYLES: Final = {"done": "green", "waiting": "yellow", "resumable": "cyan", "running": "blue", "unreadable": "red"}
 _SPANS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_BRIEF: Final = 24  # characters of a value that are shown beside its name
 _SHORT: Final = 8  # characters of an id that are shown
 
 
@@ -170,6 +171,7 @@ def approve(
     """
     from langgraph.types import Command
 
+    from agentkit.cli.asking import going_on
     from agentkit.cli.conversation import opened, parsed, somebody
     from agentkit.cli.run import one_turn
     from agentkit.middleware import decide, pending_approvals
@@ -179,14 +181,16 @@ def approve(
         if not snapshot.interrupts:
             raise Mistake(f"thread {thread!r} waits for nothing; agentkit threads list shows what waits")
         if verdict is None:
-            given: Any = Command(resume=_asked(snapshot.interrupts, somebody(by)))
+            answers = _asked(snapshot.interrupts, somebody(by))
+            given: Any = Command(resume=answers)
         else:
             pending = [one for one in pending_approvals(snapshot) if call in (None, one.tool_call_id, one.id)]
             if len(pending) != 1:
                 raise Mistake(_which(pending, [one.tool_call_id for one in pending_approvals(snapshot)], call))
             decision = _decision(verdict, parsed(args, "--args"), message, somebody(by))
-            given = decide(snapshot, {pending[0].id: decision})
-        raise typer.Exit(one_turn(target, talk, given, store, as_json))
+            answers = {pending[0].id: decision}
+            given = decide(snapshot, answers)
+        raise typer.Exit(one_turn(target, talk, given, store, as_json, going_on(snapshot.interrupts, answers)))
 
 
 @threads.command()
@@ -312,12 +316,18 @@ def _table(*columns: str) -> Table:
 
 
 def _changes(step: Step) -> Text:
-    lines = []
+    """What a step wrote: its messages one by one, other fields by name, with the value if it is short."""
+    lines, others = [], []
     for name, values in step.changed.items():
-        for told in [_told(one) for value in values for one in (value if isinstance(value, list) else [value])] or [""]:
-            lines.append(f"{name}: {told}" if told else name)
-    text = Text("\n".join(_cut(line) for line in lines))
-    text.highlight_regex(r"(?m)^\w+(?=:|$)", "cyan")
+        written = [one for value in values for one in (value if isinstance(value, list) else [value])]
+        if name == "messages":
+            lines += [_cut(_told(one)) for one in written]
+        else:
+            shown = _told(written[-1]) if written else ""
+            others.append(f"{name} = {shown}" if 0 < len(shown) <= _BRIEF else name)
+    text = Text("\n".join(lines))
+    if others:
+        text.append(("\n" if lines else "") + ", ".join(others), style="dim")
     return text
 
 
@@ -332,6 +342,8 @@ def _told(value: Any) -> str:
         return f"tool {value.name or ''} {value.status}: {value.text}"
     if isinstance(value, BaseMessage):
         return f"{value.type} {str(value.text)!r}"
+    if isinstance(value, Mapping) and "role" in value:
+        return f"{value['role']} {str(value.get('content'))!r}"
     return str(value)
 
 

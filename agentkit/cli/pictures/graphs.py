@@ -25,8 +25,8 @@ def picture_of(graph: Pregel[Any, Any, Any, Any], *, inner: bool = True) -> Pict
     """
     if isinstance(graph, AgentGraph):
         return agent_picture(graph)
-    inside = dict(graph.get_subgraphs()) if inner else {}
-    pictures = {name: picture_of(one) for name, one in inside.items()}
+    inside = graph.get_subgraphs() if inner else ()
+    pictures = {name: picture_of(one) for name, one in inside if isinstance(one, Pregel)}
     if isinstance(graph, CompiledStateGraph):
         shape = shape_of(graph.builder, graph)
         names, found = list(shape.nodes), _told(shape)
@@ -34,7 +34,12 @@ def picture_of(graph: Pregel[Any, Any, Any, Any], *, inner: bool = True) -> Pict
     else:  # made with `entrypoint`, or by hand: as LangGraph draws it
         drawn = graph.get_graph()
         names = [id for id in drawn.nodes if id not in (START, FINISH)]
-        found = iter([Link(edge.source, edge.target, edge.conditional, str(edge.data or "")) for edge in drawn.edges])
+        found = iter(
+            [
+                Link(edge.source, edge.target, edge.conditional, "" if edge.data is None else str(edge.data))
+                for edge in drawn.edges
+            ]
+        )
         marks = {}
     links = {(link.source, link.target): link for link in reversed(list(found))}
     return _picture(names, list(reversed(links.values())), marks, pictures)
