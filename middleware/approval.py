@@ -223,7 +223,7 @@ class Approval(Middleware):
                 verdict.call = question.edited(decision)
                 after = self._case(request, verdict.call, tools)
                 # whoever wrote the call consents to it, but only under rules they were asked under
-                consents = [] if set(after.rules) - set(case.rules) else [record["by"]]
+                consents = [record["by"]] if all(rule in case.rules for rule in after.rules) else []
                 case = after
                 editors.append(record["by"])
             else:

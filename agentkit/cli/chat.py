@@ -191,7 +191,8 @@ class _Session:
         line = sys.stdin.readline()
         if not line:
             raise EOFError
-        self.console.print(Text.assemble((prompt, "bold"), line.rstrip("\n")), soft_wrap=True)
+        line = line.rstrip("\n")
+        self.console.print(Text.assemble((prompt, "bold"), line), soft_wrap=True)
         return line
 
     def _note(self, text: str, style: str = "dim") -> None:

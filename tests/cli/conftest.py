@@ -1,4 +1,4 @@
-"""The command line as a user meets it: in a folder of their own, mostly in this process, sometimes as a real command."""
+"""The command line as a user meets it: in a folder of their own, mostly in this process, sometimes a real command."""
 
 import os
 import shutil

@@ -68,9 +68,7 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_line(
         (["graph", "shop:support", "--format", "gif"], "'gif' is not one of"),
     ],
 )
-def test_a_wrong_word_on_the_command_line_is_one_line_and_code_2(
-    agentkit: Command, args: list[str], told: str
-) -> None:
+def test_a_wrong_word_on_the_command_line_is_one_line_and_code_2(agentkit: Command, args: list[str], told: str) -> None:
     done = agentkit(*args)
     assert done.exit_code == 2
     assert told in done.stderr
@@ -96,4 +94,6 @@ def test_without_the_extra_one_line_names_it(real: Real, folder: Path) -> None:
     folder.joinpath("typer.py").write_text("raise ModuleNotFoundError('No module named typer', name='typer')\n")
     done = real("--help")
     assert done.returncode == 2
-    assert done.stderr == "error: the command line needs the package typer; install it with: pip install 'agentkit[cli]'\n"
+    assert (
+        done.stderr == "error: the command line needs the package typer; install it with: pip install 'agentkit[cli]'\n"
+    )
