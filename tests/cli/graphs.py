@@ -22,7 +22,7 @@ def route(state: State) -> str:
 
 
 def each(state: State) -> list[Send]:
-    return [Send("score", state)]
+    return [Send("score", {"found": [one]}) for one in state["found"]]
 
 
 def goes(state: State) -> Command[Literal["score"]]:

@@ -13,7 +13,7 @@ from langgraph.graph import END, START
 from PIL import Image
 
 from agentkit.cli.pictures.graphs import picture_of
-from agentkit.cli.pictures.layout import Layout, Line
+from agentkit.cli.pictures.layout import Layout, Line, Placed
 from agentkit.cli.pictures.mermaid import as_mermaid
 from agentkit.cli.pictures.parts import Box, Link, Picture, boxes_of
 from agentkit.cli.pictures.text import as_text
@@ -103,7 +103,7 @@ def test_mermaid_names_every_box_and_way(agentkit: Command) -> None:
     assert text.startswith("flowchart TD\n")
     picture = picture_of(graphs.nested())
     assert len(set(re.findall(r"^ +(?:subgraph )?(n\d+)[\[(]", text, re.M))) == len(boxes_of(picture))
-    assert 'subgraph n2["inner"]' in text
+    assert re.search(r'subgraph n\d+\["inner"\]', text)
 
 
 def test_names_that_mermaid_and_svg_would_misread_are_written_so_that_they_are_not() -> None:
@@ -153,11 +153,11 @@ def pictures(draw: st.DrawFn) -> Picture:
     return Picture(boxes, tuple(Link(*pair, draw(st.booleans())) for pair in pairs))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(pictures())
 def test_no_box_lies_on_another_and_no_line_runs_through_one(picture: Picture) -> None:
     layout = _layout(picture)
-    assert [one.box.id for one in layout.boxes].sort() == [box.id for box in picture.boxes].sort()
+    assert sorted(one.box.id for one in layout.boxes) == sorted(box.id for box in picture.boxes)
     for number, one in enumerate(layout.boxes):
         for other in layout.boxes[number + 1 :]:
             assert (
@@ -179,13 +179,39 @@ def _is_hidden(line: Line, layout: Layout) -> bool:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(pictures())
 def test_every_link_can_be_followed_from_its_source_to_an_arrow(picture: Picture) -> None:
     layout = _layout(picture)
-    points = {(round(a.x), round(a.y)) for a in layout.arrows}
+    placed = {one.box.id: one for one in layout.boxes}
     for link in picture.links:
-        target = next(one for one in layout.boxes if one.box.id == link.target)
-        below, above = round(target.y + target.height), round(target.y)
-        left, right = target.x - 1, target.x + target.width + 1
-        assert any(left <= x <= right and y in (above, below) for x, y in points) or points
+        begun = {
+            line.net for line in layout.lines if _meets(placed[link.source], (line.x1, line.y1), (line.x2, line.y2))
+        }
+        arrived = {arrow.net for arrow in layout.arrows if _meets(placed[link.target], (arrow.x, arrow.y))}
+        assert any(_holds_together(layout, net) for net in begun & arrived), link
+
+
+def _meets(box: Placed, *points: tuple[float, float]) -> bool:
+    """Whether one of the points lies on the upper or lower side of the box."""
+    return any(box.x <= x <= box.x + box.width and y in (box.y, box.y + box.height) for x, y in points)
+
+
+def _holds_together(layout: Layout, net: object) -> bool:
+    """Whether all lines of a net hang on each other."""
+    lines = [line for line in layout.lines if line.net == net]
+    reached, left = [lines[0]], lines[1:]
+    for line in reached:
+        near = [one for one in left if _touch(line, one)]
+        reached += near
+        left = [one for one in left if one not in near]
+    return not left
+
+
+def _touch(one: Line, other: Line) -> bool:
+    return (
+        min(one.x1, one.x2) <= max(other.x1, other.x2)
+        and min(other.x1, other.x2) <= max(one.x1, one.x2)
+        and min(one.y1, one.y2) <= max(other.y1, other.y2)
+        and min(other.y1, other.y2) <= max(one.y1, one.y2)
+    )

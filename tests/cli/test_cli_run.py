@@ -40,7 +40,7 @@ def test_json_is_one_document_with_answer_messages_and_exit(agentkit: Command) -
     again = json.loads(
         agentkit("run", "shop:support", "And now?", "--json", "--store", STORE, "--thread", "t-1").stdout
     )
-    assert [message["content"] for message in again["messages"]][0] == "And now?"  # only what is new
+    assert again["messages"][0]["content"] == "And now?"  # only what is new
 
 
 def test_an_ending_by_a_limit_is_told_and_is_code_1(agentkit: Command) -> None:

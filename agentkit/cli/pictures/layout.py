@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
-from agentkit.cli.pictures.ordering import arranged, layered, placed
+from agentkit.cli.pictures.ordering import arranged, layered, leading_back, placed
 from agentkit.cli.pictures.parts import Box, Link, Picture
 
 __all__ = ["Arrow", "Layout", "Line", "Measures", "Placed", "lay_out"]
@@ -31,6 +31,8 @@ class Measures:
 
     box: Callable[[Box, tuple[float, float]], tuple[float, float]]
     """Width and height of a box, given those of what is laid out inside of it."""
+    label: Callable[[str], float]
+    """Width of a label beside an arrow."""
     gap: float
     """Between two boxes side by side."""
     port: float
@@ -121,16 +123,19 @@ class _Layouter:
         }
         self.nets: dict[Net, list[tuple[Item, Item]]] = defaultdict(list)
         """Each net's pieces, from one layer to the next."""
+        self.sides: dict[tuple[str, bool], set[Net]] = defaultdict(set)
+        """The nets that meet a box below (True) and above."""
         self.labels: dict[tuple[Net, str], str] = {}
 
     def run(self) -> Layout:
-        sizes = {box.id: self._size(box) for box in self.picture.boxes}
+        ids = [box.id for box in self.picture.boxes]
         forward = [(link.source, link.target) for link in self.picture.links]
+        back = leading_back(ids, forward)
+        nets = self._assigned(back)
+        sizes = {box.id: self._size(box) for box in self.picture.boxes}
         widths = {id: width for id, (width, _) in sizes.items()}
-        layer_of, reversed_ = layered(
-            [box.id for box in self.picture.boxes], forward, widths, self.m.gap, self.limit * _FULL
-        )
-        self._weave(layer_of, reversed_)
+        layer_of = layered(ids, forward, back, widths, self.m.gap, self.limit * _FULL)
+        self._weave(nets, layer_of)
         layers = self._layers(layer_of)
         pieces = [piece for net in self.nets.values() for piece in net]
         layers = arranged(layers, pieces)
@@ -141,44 +146,54 @@ class _Layouter:
     def _size(self, box: Box) -> tuple[float, float]:
         inner = self.inner.get(box.id)
         width, height = self.m.box(box, (inner.width, inner.height) if inner else (0, 0))
-        ways = max(
-            sum(link.source == box.id for link in self.picture.links),
-            sum(link.target == box.id for link in self.picture.links),
-        )
-        width = max(width, min(ways, 4) * self.m.port)
+        for below in (True, False):
+            lines = len(self.sides[box.id, below])
+            width = max(width, (lines - 1) * self._spacing(box.id, below) + self.m.port)
         return (width + (width + 1) % 2 if self.m.whole else width), height  # odd, so that each has a middle
+
+    def _spacing(self, id: str, below: bool) -> float:
+        """How far apart lines meet a box: a label must fit between two."""
+        labels = [self.labels.get((net, id), "") for net in self.sides[id, below]]
+        widest = max((self.m.label(label) for label in labels if label), default=0)
+        return max(self.m.port, widest + self.m.port)
 
     def _width(self, item: Item, sizes: Mapping[str, tuple[float, float]]) -> float:
         return sizes[item[0]][0] if item[1] is None else self.m.track
 
     # ---- which ways share a line, and where they pass
 
-    def _weave(self, layer_of: Mapping[str, int], reversed_: set[tuple[str, str]]) -> None:
+    def _assigned(self, back: set[tuple[str, str]]) -> list[Net]:
+        """The net of each link; notes which nets meet which side of a box."""
         out: dict[tuple[str, bool], int] = defaultdict(int)
         into: dict[tuple[str, bool], int] = defaultdict(int)
         for link in self.picture.links:
             out[link.source, link.decided] += 1
             into[link.target, link.decided] += 1
-        for link in self.picture.links:
-            net = self._net(link, reversed_, out, into)
-            upper, lower = (link.target, link.source) if net[0] == "b" else (link.source, link.target)
+        nets = [self._net(link, back, out, into) for link in self.picture.links]
+        for net, link in zip(nets, self.picture.links, strict=True):
+            upwards = net[0] == "b"
+            self.sides[link.source, not upwards].add(net)
+            self.sides[link.target, upwards].add(net)
             if link.label:
                 self.labels[net, link.target] = link.label
-            first, last = layer_of[upper], layer_of[lower]
-            between: list[Item] = [("", net, layer) for layer in range(first + 1, last)]
-            chain: list[Item] = [(upper, None, 0), *between, (lower, None, 0)]
-            for piece in pairwise(chain):
+        return nets
+
+    def _weave(self, nets: list[Net], layer_of: Mapping[str, int]) -> None:
+        for net, link in zip(nets, self.picture.links, strict=True):
+            upper, lower = (link.target, link.source) if net[0] == "b" else (link.source, link.target)
+            between: list[Item] = [("", net, layer) for layer in range(layer_of[upper] + 1, layer_of[lower])]
+            for piece in pairwise([(upper, None, 0), *between, (lower, None, 0)]):
                 if piece not in self.nets[net]:
                     self.nets[net].append(piece)
 
     @staticmethod
     def _net(
         link: Link,
-        reversed_: set[tuple[str, str]],
+        back: set[tuple[str, str]],
         out: Mapping[tuple[str, bool], int],
         into: Mapping[tuple[str, bool], int],
     ) -> Net:
-        if (link.source, link.target) in reversed_:
+        if (link.source, link.target) in back:
             return ("b", link.target, link.decided)
         if link.label:  # a line of its own, or nobody could tell what the label belongs to
             return ("s", f"{link.source}\0{link.target}", link.decided)
@@ -246,7 +261,8 @@ class _Layouter:
         for (item, below), nets in sides.items():
             ordered = sorted(nets, key=lambda net: (sum(nets[net]) / len(nets[net]), repr(net)))
             for place, net in enumerate(ordered):
-                shift = (place - (len(ordered) - 1) / 2) * self.m.port
+                apart = self._spacing(item[0], below) if item[1] is None else 0
+                shift = (place - (len(ordered) - 1) / 2) * apart
                 found[item, net, below] = self._at(centers[item] + shift)
         return found
 

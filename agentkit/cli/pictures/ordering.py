@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from agentkit.cli.pictures.parts import FINISH
 
-__all__ = ["arranged", "layered", "placed"]
+__all__ = ["arranged", "layered", "leading_back", "placed"]
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 _SWEEPS = 12
@@ -19,21 +19,26 @@ _STRAIGHT = 6.0  # how much more a passing line wants to stay straight than a bo
 
 
 def layered(
-    ids: Sequence[str], links: Sequence[tuple[str, str]], widths: Mapping[str, float], gap: float, limit: float
-) -> tuple[dict[str, int], set[tuple[str, str]]]:
+    ids: Sequence[str],
+    links: Sequence[tuple[str, str]],
+    back: set[tuple[str, str]],
+    widths: Mapping[str, float],
+    gap: float,
+    limit: float,
+) -> dict[str, int]:
     """A layer for each node, below all that lead to it.
 
     Args:
         ids: The nodes, in the order in which they are preferred to stand.
         links: The ways.
+        back: Those of them that lead back; they are turned round.
         widths: The nodes' widths.
         gap: Between two of a layer.
         limit: Layers wider than this are broken.
 
     Returns:
-        The layers, counted from 0, and the links that lead back, which were turned round.
+        The layers, counted from 0.
     """
-    back = _leading_back(ids, links)
     before: dict[str, set[str]] = {id: set() for id in ids}
     for source, target in links:
         upper, lower = (target, source) if (source, target) in back else (source, target)
@@ -53,10 +58,10 @@ def layered(
     lowest = max(layers.values(), default=0)
     if FINISH in layers and layers[FINISH] < lowest and not any(FINISH in found for found in before.values()):
         layers[FINISH] = lowest + 1
-    return layers, back
+    return layers
 
 
-def _leading_back(ids: Sequence[str], links: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+def leading_back(ids: Sequence[str], links: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
     """The links that close a circle, found by walking from the first node on."""
     after: dict[str, list[str]] = {id: [] for id in ids}
     for source, target in links:

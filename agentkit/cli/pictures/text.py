@@ -36,7 +36,7 @@ def as_text(picture: Picture, width: int, *, plain: bool = False) -> Text:
         width: How many columns there are; a picture is wider only if a single box or the lines beside it are.
         plain: Whether only ASCII characters can be shown.
     """
-    measures = Measures(box=_size, gap=3, port=4, track=1, room=1, inside=(3, 2), whole=True)
+    measures = Measures(box=_size, label=_label, gap=3, port=4, track=1, room=1, inside=(3, 2), whole=True)
     canvas = _Canvas()
     layout = lay_out(picture, measures, width)
     canvas.draw(layout)
@@ -57,6 +57,10 @@ def _size(box: Box, inner: tuple[float, float]) -> tuple[float, float]:
     if not box.lines:
         return title + 4, 3
     return max(title + 6, *(cell_len(line) + 4 for line in box.lines)), len(box.lines) + 2
+
+
+def _label(label: str) -> float:
+    return cell_len(label) + cell_len(label) % 2  # even, so that lines stay on whole columns
 
 
 def _heading(box: Box) -> str:

@@ -83,7 +83,7 @@ def as_png(picture: Picture) -> bytes:
 
 
 def _layout(picture: Picture) -> Layout:
-    measures = Measures(box=_size, gap=34, port=28, track=16, room=20, inside=(26, 54))
+    measures = Measures(box=_size, label=_label, gap=34, port=28, track=16, room=20, inside=(26, 54))
     return lay_out(picture, measures, _LIMIT)
 
 
@@ -95,6 +95,10 @@ def _size(box: Box, inner: tuple[float, float]) -> tuple[float, float]:
         return max(title, inner[0] + 52), inner[1] + 80
     lines = max((cell_len(line) * _CHARACTER for line in box.lines), default=0) + 2 * _PAD
     return max(title, lines), _HEAD + len(box.lines) * _ROW + (8 if box.lines else 0)
+
+
+def _label(label: str) -> float:
+    return cell_len(label) * _CHARACTER
 
 
 def _paint(layout: Layout, painter: _Painter, picture: Picture) -> tuple[float, float]:
