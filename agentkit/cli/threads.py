@@ -101,7 +101,7 @@ def show(thread: Thread, store: Store, agent: Agent = None, as_json: AsJson = Fa
         return
     table = _table("step", "checkpoint", "time", "ran", "changed")
     for number, step in enumerate(steps, 1):
-        ran = ", ".join(step.nodes) or f"({step.source})"
+        ran = ", ".join(step.nodes) or ("(start)" if step.source == "loop" else f"({step.source})")
         table.add_row(str(number), f"…{step.checkpoint_id[-_SHORT:]}", f"{step.at:%H:%M:%S}", ran, _changes(step))
     out().print(table)
     for value in waiting:
