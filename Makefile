@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after docs serve test-lowest peer probes clean
+.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after docs serve test-lowest peer probes clean bench-turn bench-checkpoints
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -69,11 +69,17 @@ quick: $(BIN)/.with-dev  ## tests alone, without coverage: make quick ARGS="test
 bench: $(BIN)/.with-dev  ## measure agentkit's own time per build, turn and hook
 	@$(BIN)/python -m tests.bench.bench_loop $(ARGS)
 
+bench-turn: $(BIN)/.with-bench  ## what a turn costs beside LangChain's factory and a bare loop (takes minutes)
+	@$(BIN)/python -m bench.turns $(ARGS)
+
 bench-gates: $(BIN)/.with-bench  ## walk recorded conversations through the gates (../shared, or ARGS=FILE)
 	@AGENTKIT_SHARED=$(SHARED) $(BIN)/python -m bench.gates $(ARGS)
 
 bench-before-after: $(BIN)/.with-bench  ## a classic AgentExecutor and agentkit on one work list (takes minutes)
 	@$(BIN)/python -m bench.before_after $(ARGS)
+
+bench-checkpoints: $(BIN)/.with-dev  ## bytes and milliseconds per turn of long threads, on SQLite and PostgreSQL (minutes)
+	@$(BIN)/python -m bench.checkpoints $(ARGS)
 
 docs serve: export NO_MKDOCS_2_WARNING = 1  # an advertisement, not a warning
 

@@ -1,10 +1,9 @@
 """A middleware-extensible ReAct agent framework on LangGraph, for agents that run in production."""
 
-from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _CHECKING
-from typing import Any as _Any
+import importlib
+import typing
 
-if _CHECKING:
+if typing.TYPE_CHECKING:
     from langchain.agents.middleware import AgentMiddleware, AgentState
 
     from agentkit.agent import create_agent
@@ -33,8 +32,7 @@ __all__ = [
     "thread",
 ]
 
-# Imported when first asked for: LangChain takes seconds, which a command's `--help` and a shell's completion have not.
-_HOMES = {
+_HOMES: typing.Final = {
     "AgentGraph": "agentkit.run",
     "AgentMiddleware": "langchain.agents.middleware",
     "AgentState": "langchain.agents.middleware",
@@ -50,14 +48,20 @@ _HOMES = {
     "exit_of": "agentkit.exits",
     "thread": "agentkit.run",
 }
+_PACKAGES: typing.Final = frozenset({"errors", "ledger", "middleware", "testing", "tools"})
 
 
-def __getattr__(name: str) -> _Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(_import_module(_HOMES[name]), name)
-    return value
+if not typing.TYPE_CHECKING:  # a checker shall see what is there, and nothing else
+
+    def __getattr__(name: str) -> typing.Any:
+        """Import a name where it is first used: `import agentkit` alone loads neither LangChain nor LangGraph."""
+        if name in _PACKAGES:
+            return importlib.import_module(f"agentkit.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'agentkit' has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import copy_context
 from traceback import walk_tb
 from typing import Any, Final
 
@@ -14,7 +15,9 @@ from langchain.agents._subagent_transformer import SubagentTransformer
 
 # The process-wide trace policy can be set after an agent is built, so it has to be read where LangChain keeps it.
 from langchain.agents.middleware._trace_policy import _node_trace_policy, _resolved_transform
+from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import get_config_list
 
 # Marks the handlers for whose sake a model streams; nothing public tells whether it will.
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingHandler
@@ -23,6 +26,9 @@ from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
 
 # The whole value of a delta channel in a checkpoint: serializers meet it, and pruning writes it.
 from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolRuntime
+from langgraph.runtime import Runtime
 from langgraph.types import TracePolicy
 
 __all__ = [
@@ -38,6 +44,7 @@ __all__ = [
     "is_task",
     "node_trace_policy",
     "read_state",
+    "run_tool_call",
     "trace_processor",
     "unread_resume",
     "waiting_nodes",
@@ -58,10 +65,36 @@ _EDGE: Final = "branch:to:"
 _INNER: Final = (_EDGE, "join:", "__")
 
 
-def read_state(config: RunnableConfig, keys: Sequence[str]) -> dict[str, Any]:
-    """The state as the running task sees it: the fields that have a value."""
-    values: dict[str, Any] = config["configurable"][_READ](list(keys), False)
+def read_state(config: RunnableConfig, keys: Sequence[str], *, written: bool = False) -> dict[str, Any]:
+    """The state as the running task sees it: the fields that have a value.
+
+    Args:
+        config: The task's config.
+        keys: The fields.
+        written: Whether with what the task has written, as the edges that lead on from it see it.
+    """
+    values: dict[str, Any] = config["configurable"][_READ](list(keys), written)
     return values
+
+
+def run_tool_call(
+    node: ToolNode, call: ToolCall, state: dict[str, Any], runtime: Runtime[Any], config: RunnableConfig
+) -> Any:
+    """What `ToolNode` does with one call, in this thread: by itself it starts a pool of threads for it."""
+    (own,) = get_config_list(config, 1)
+    given: ToolRuntime[Any, Any] = ToolRuntime(
+        state=state,
+        tool_call_id=call["id"],
+        config=own,
+        context=runtime.context,
+        store=runtime.store,
+        stream_writer=runtime.stream_writer,
+        tools=list(node.tools_by_name.values()),
+        execution_info=runtime.execution_info,
+        server_info=runtime.server_info,
+    )
+    output = copy_context().run(node._run_one, call, "tool_calls", given)
+    return node._combine_tool_outputs([output], "tool_calls")
 
 
 def has_saver(config: RunnableConfig) -> bool:
@@ -86,7 +119,7 @@ def unread_resume(config: RunnableConfig) -> bool:
     since any other may be meant for a task of its own.
     """
     scratchpad = config["configurable"].get(_SCRATCHPAD)
-    if scratchpad is None:
+    if scratchpad is None or not has_saver(config):
         return False
     nested = "|" in config["configurable"].get("checkpoint_ns", "")
     answer = None if nested else scratchpad.get_null_resume(False)

@@ -24,11 +24,12 @@ from agentkit.chain import Layer
 from agentkit.checkpoint.saver import Saver
 from agentkit.contract import contract_of
 from agentkit.errors import DuplicateTool, UnknownStateField
-from agentkit.graph import Drawing
+from agentkit.graph import Drawing, without_reads
 from agentkit.hook_node import HookStep
 from agentkit.hooks import NODE_PHASES, Hook, Table, table
 from agentkit.interpreter import Step
 from agentkit.limits import Limits
+from agentkit.messages import MessageStorage, reducer_for
 from agentkit.model_node import ModelStep, model_layer
 from agentkit.ordering import arrange
 from agentkit.routing import Router
@@ -64,6 +65,7 @@ def create_agent(
     transformers: Sequence[Any] | None = None,
     limits: Limits | None = None,
     granularity: Granularity = "hook",
+    message_storage: MessageStorage = "auto",
 ) -> AgentGraph:
     """Compile an agent: a model, its tools and a stack of middleware, as a LangGraph graph.
 
@@ -91,6 +93,11 @@ def create_agent(
             checkpointed by itself. `"turn"`: the model with all hooks around it, and the tools; the same results with
             fewer steps and checkpoints. With `interrupt_before`, `interrupt_after` or state fields of other channels
             than LangGraph's usual ones, it is always `"hook"`.
+        message_storage: What a checkpoint holds of the messages. `"incremental"`: those its step wrote, and from time
+            to time all of them, so that a thread's size and time grow with its length. `"full"`: always all of them, so
+            their cost grows with its square, but any checkpoint may be deleted. `"auto"`: incremental with a
+            `checkpointer` that stores every step; full without one, with `checkpointer=True`, and with those that keep
+            only the last step. Threads stored either way can be read and continued either way.
 
     Returns:
         The compiled agent. `print(agent.plan)` shows its stops.
@@ -107,7 +114,12 @@ def create_agent(
     executor = _executor(hooks, tools or (), declared, layers["tool"])
     executable = executor.tools_by_name if executor else {}
     turns = granularity == "turn" and not (interrupt_before or interrupt_after)
-    schemas = merge([(n, m.state_schema) for n, m in _named(hooks)], state_schema, turns=turns)
+    schemas = merge(
+        [(n, m.state_schema) for n, m in _named(hooks)],
+        state_schema,
+        turns=turns,
+        messages=reducer_for(checkpointer, message_storage),
+    )
     return_direct = frozenset(tool.name for tool in executable.values() if tool.return_direct)
     sequential = frozenset(name for name, tool in executable.items() if contract_of(tool).sequential)
     _refuse_unknown_fields(executable, schemas.visible.__annotations__)
@@ -153,6 +165,7 @@ def create_agent(
         cache=cache,
         transformers=_transformers(hooks, transformers or ()),
     )
+    compiled = without_reads(compiled)
     compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in INNER]
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
     pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)

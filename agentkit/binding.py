@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 from langchain.agents.middleware import ModelRequest
 from langchain.agents.structured_output import AutoStrategy, OutputToolBinding, ProviderStrategy, ToolStrategy
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
@@ -18,6 +19,8 @@ from agentkit import structured
 from agentkit.errors import ConfigurationError
 
 __all__ = ["Binder", "Binding"]
+
+_BOUND_MODELS: Final = 64  # per agent; each request with other tools is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,21 @@ class Binder:
             offered = self._offered(given, strategy)
             _refuse_shadowed(request, offered)
             tools = [*request.tools, *(binding.tool for binding in offered.values())]
-            return Binding(request.model.bind_tools(tools, tool_choice="any", **settings), strategy, offered)
+            return Binding(self._with_tools(request, tools, "any"), strategy, offered)
         if request.tools:
-            return Binding(request.model.bind_tools(request.tools, tool_choice=request.tool_choice, **settings))
+            return Binding(self._with_tools(request, request.tools, request.tool_choice))
         return Binding(request.model.bind(**settings))
+
+    def _with_tools(self, request: ModelRequest[Any], tools: Sequence[Any], choice: Any) -> Runnable[Any, AIMessage]:
+        """The model with tools. Their schemas are made once: that takes longer than the rest of a turn."""
+        if request.model_settings:
+            return request.model.bind_tools(tools, tool_choice=choice, **request.model_settings)
+        look = (id(request.model), repr(choice), *map(_look_of, tools))
+        return self._bound(_Offer(look, request.model, tuple(tools), choice))
+
+    @cached_property
+    def _bound(self) -> Callable[[_Offer], Runnable[Any, AIMessage]]:
+        return lru_cache(maxsize=_BOUND_MODELS)(_bind)
 
     def _offered(self, given: Any, strategy: ToolStrategy[Any]) -> dict[str, OutputToolBinding[Any]]:
         """The strategy's tools, those that the agent was built with under the name they had there."""
@@ -87,6 +101,28 @@ class Binder:
         unknown = [t.name for t in request.tools if isinstance(t, BaseTool) and t.name not in self.executable]
         if unknown:
             raise ConfigurationError(_UNKNOWN_TOOLS.format(unknown=unknown, known=sorted(self.executable)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """A model and what it is bound with. Holds them, so that no other object gets their identity meanwhile."""
+
+    look: tuple[Any, ...]
+    """What makes two offers the same."""
+    model: BaseChatModel = field(compare=False)
+    tools: Sequence[Any] = field(compare=False)
+    choice: Any = field(compare=False)
+
+
+def _bind(offer: _Offer) -> Runnable[Any, AIMessage]:
+    return offer.model.bind_tools(list(offer.tools), tool_choice=offer.choice)
+
+
+def _look_of(tool: Any) -> Any:
+    """What a tool's schema is made of, so that a change in place is seen."""
+    if isinstance(tool, BaseTool):
+        return id(tool), tool.name, tool.description, id(tool.args_schema), id(tool.extras)
+    return repr(tool) if isinstance(tool, dict) else id(tool)
 
 
 def _refuse_shadowed(request: ModelRequest[Any], offered: Collection[str]) -> None:

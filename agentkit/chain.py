@@ -35,17 +35,16 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """Yielded by a policy instead of a request: make this call, send its result back. In async code a thread makes it,
-    so that it may wait for a disk or a server.
-    """
+    """Yielded by a policy instead of a request: make this call (in async code: in a thread), send its result back."""
 
     call: Callable[[], Any]
 
 
-class Paused(GeneratorExit):
+class Paused(BaseException):
     """Closes a policy whose inner call paused: the policy will run again from its beginning once somebody answered.
 
-    A policy has to end when it is closed. Before that it may still yield a `Blocking`.
+    A policy has to end then. Before that it may still yield a `Blocking`. It is no `GeneratorExit`, since `yield from`
+    hands those on as a mere `close()`.
     """
 
 

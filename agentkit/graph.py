@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import TracePolicy
 
-from agentkit.interpreter import Node, Route, Step, TurnNode, TurnRoute
+from agentkit.interpreter import LineRoute, Node, Route, Step, TurnNode, TurnRoute
 from agentkit.local_state import can_fold
 from agentkit.routing import Router
 from agentkit.state import Schemas
-from agentkit.topology import MODEL, TOOLS, Plan
+from agentkit.topology import MODEL, TOOLS, Plan, Stop
 
-__all__ = ["Drawing"]
+__all__ = ["Drawing", "without_reads"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +40,23 @@ class Drawing:
     context_schema: type | None
 
     def by_hook(self) -> StateGraph[Any, Any, Any, Any]:
-        """One node per stop."""
+        """One node per stop.
+
+        A jump that an after_model hook did not declare is obeyed, but hardly ever comes: the hook has a plain edge, and
+        the hooks after it pass the jump on to the last one, which chooses anyway.
+        """
         builder = self._builder()
+        passing = {stop.following for stop in self.plan.stops if _hands_on(stop)}
         for name, step in self.steps.items():
-            node = Node(self.plan[name], step)
+            node = Node(self.plan[name], step, passes=name in passing)
             builder.add_node(name, node, input_schema=self.schemas.state, trace_policy=self.policies.get(name))
         builder.add_edge(START, self.plan.entry)
         for stop in self.plan.stops:
-            if len(stop.targets) == 1:
+            if len(stop.targets) == 1 or _hands_on(stop):
                 builder.add_edge(stop.name, stop.following)
+            elif stop.rule == "line":
+                route = LineRoute(stop, self.router, tuple(builder.channels))
+                builder.add_conditional_edges(stop.name, route, list(stop.targets))
             else:
                 builder.add_conditional_edges(stop.name, Route(stop, self.router), list(stop.targets))
         return builder
@@ -72,6 +81,21 @@ class Drawing:
     def _builder(self) -> StateGraph[Any, Any, Any, Any]:
         schemas = self.schemas
         return StateGraph(schemas.state, self.context_schema, input_schema=schemas.input, output_schema=schemas.output)
+
+
+def _hands_on(stop: Stop) -> bool:
+    """Whether it is a hook in the middle of the line that declared no jump."""
+    return stop.kind == "after_model" and stop.is_straight and stop.rule == "line"
+
+
+def without_reads(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The graph with its `LineRoute`s given what the nodes return, where LangGraph reads the state for every edge."""
+    for name, branches in compiled.builder.branches.items():
+        for label, branch in branches.items():
+            if isinstance(branch.path, LineRoute):
+                compiled.nodes[name].writers.pop()  # the branch as `compile` attached it, the node's only one
+                compiled.attach_branch(name, label, branch, with_reader=False)
+    return compiled
 
 
 assert END == "__end__"  # topology names it without importing LangGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
@@ -16,13 +16,15 @@ from agentkit._compat import unread_resume
 from agentkit.errors import UndeclaredJump, UnusedDecision
 from agentkit.exits import Exit
 from agentkit.hooks import Hook
-from agentkit.state import EXIT, is_inner
+from agentkit.state import EXIT, INNER
 from agentkit.topology import Stop
 from agentkit.transcript import closing_results, last_turn
 
 __all__ = ["HookStep"]
 
 State = Mapping[str, Any]
+_INNER: Final = frozenset(INNER)
+_INNER_AND_EXIT: Final = _INNER | {EXIT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,12 @@ class HookStep:
 
     def _shown(self, state: State) -> dict[str, Any]:
         """The state without bookkeeping; why the run ends is known only on the way out."""
-        leaving = self.hook.phase == "after_agent"
-        return {key: value for key, value in state.items() if not is_inner(key) and (leaving or key != EXIT)}
+        hidden = _INNER if self.hook.phase == "after_agent" else _INNER_AND_EXIT
+        return {key: value for key, value in state.items() if key not in hidden}
 
     def _injected(self, runtime: Runtime[Any], config: RunnableConfig) -> dict[str, Any]:
+        if self.hook.injected == ("runtime",):
+            return {"runtime": runtime}
         given = {"runtime": runtime, "config": config, "store": runtime.store, "writer": runtime.stream_writer}
         return {name: given[name] for name in self.hook.injected}
 

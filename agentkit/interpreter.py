@@ -21,15 +21,15 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command, Send
 
-from agentkit._compat import is_resumed
+from agentkit._compat import is_resumed, read_state
 from agentkit.errors import ForgottenPause
 from agentkit.handover import leave
 from agentkit.local_state import LocalState
 from agentkit.routing import Destination, Router
-from agentkit.state import FAILURE, HANDOVER, POSITION
+from agentkit.state import FAILURE, HANDOVER, POSITION, TALLY
 from agentkit.topology import END, MODEL, TOOLS, Plan, Stop
 
-__all__ = ["Node", "Route", "Step", "TurnNode", "TurnRoute", "at_start"]
+__all__ = ["LineRoute", "Node", "Route", "Step", "TurnNode", "TurnRoute", "at_start"]
 
 
 class Step(Protocol):
@@ -47,11 +47,12 @@ class Step(Protocol):
 class Node(Runnable[Any, Any]):
     """A node with a boundary after its one stop."""
 
-    def __init__(self, stop: Stop, step: Step) -> None:
-        """Run one stop."""
+    def __init__(self, stop: Stop, step: Step, *, passes: bool = False) -> None:
+        """Run one stop; where it `passes`, a jump of the hook before it goes on to the end of the line."""
         self.name = stop.name
         self._step = step
         self._is_tools = stop.kind == "tools"
+        self._passes = passes
 
     @property
     def tools_by_name(self) -> Mapping[str, Any]:
@@ -63,13 +64,22 @@ class Node(Runnable[Any, Any]):
         """Run the stop."""
         if not self._is_tools and input.get(HANDOVER):
             return leave(input)
+        if self._passes and _is_jumping(input):
+            return {"jump_to": input["jump_to"]}
         return self._step.run(input, get_runtime(), config or {})
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the stop."""
         if not self._is_tools and input.get(HANDOVER):
             return leave(input)
+        if self._passes and _is_jumping(input):
+            return {"jump_to": input["jump_to"]}
         return await self._step.arun(input, get_runtime(), config or {})
+
+
+def _is_jumping(state: Mapping[str, Any]) -> bool:
+    """Whether a hook has jumped, in a run that no limit has ended."""
+    return state.get("jump_to") is not None and not (state.get(TALLY) or {}).get("stopped")
 
 
 class Route(Runnable[Any, Any]):
@@ -92,6 +102,29 @@ class Route(Runnable[Any, Any]):
 
     def _next(self, state: Mapping[str, Any]) -> Destination:
         return self._router.after(self._stop, state)
+
+
+class LineRoute(Route):
+    """The edge that leads on in line from a hook, unless its update says otherwise.
+
+    It is given what the hook returned. Reading the state would copy every field and add the messages once more, at each
+    hook of each turn, for the sake of jumps that hardly ever come.
+    """
+
+    def __init__(self, stop: Stop, router: Router, fields: Sequence[str]) -> None:
+        """Lead on from a stop, over a state of these fields."""
+        super().__init__(stop, router)
+        self._fields = fields
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
+        """The next node, or one dispatch per tool call."""
+        if input is None or (isinstance(input, dict) and input.get("jump_to") is None):
+            return self._stop.following
+        return super().invoke(read_state(config or {}, self._fields, written=True))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
+        """The next node, or one dispatch per tool call."""
+        return self.invoke(input, config)
 
 
 # ---- granularity "turn"

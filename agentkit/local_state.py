@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import RemoveMessage, convert_to_messages
-from langgraph.channels import BinaryOperatorAggregate, EphemeralValue, LastValue, UntrackedValue
+from langgraph.channels import BinaryOperatorAggregate, DeltaChannel, EphemeralValue, LastValue, UntrackedValue
 from langgraph.channels.base import BaseChannel
 from langgraph.types import Overwrite
 
@@ -17,7 +17,8 @@ from agentkit.state import updates_of
 
 __all__ = ["LocalState", "can_fold"]
 
-_FOLDED: Final = (LastValue, EphemeralValue, UntrackedValue, BinaryOperatorAggregate)
+_REDUCED: Final = (BinaryOperatorAggregate, DeltaChannel)
+_FOLDED: Final = (LastValue, EphemeralValue, UntrackedValue, *_REDUCED)
 _MESSAGES: Final = "messages"
 
 
@@ -64,7 +65,7 @@ class LocalState:
         return channel
 
     def _combined(self, key: str, values: list[Any]) -> Sequence[Any]:
-        if not isinstance(self._channels[key], BinaryOperatorAggregate):
+        if not isinstance(self._channels[key], _REDUCED):
             return values[-1:]
         if any(isinstance(value, Overwrite) for value in values):
             return [Overwrite(self.values[key])]  # beside an overwrite the engine ignores the step's other values

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import is_
 from typing import Any
 
 from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
@@ -27,7 +28,7 @@ from agentkit.errors import HookError, MissingStructuredOutput
 from agentkit.exits import Exit
 from agentkit.limits import Limits, Tally
 from agentkit.reply import refuse_unsafe_calls
-from agentkit.state import EXIT, TALLY, is_inner, updates_of
+from agentkit.state import EXIT, INNER, TALLY, updates_of
 from agentkit.streamed import listen
 from agentkit.transcript import SYNTHETIC, close_calls
 
@@ -137,7 +138,7 @@ class ModelStep:
     def _prepare(self, state: State, runtime: Runtime[Any]) -> tuple[ModelRequest[Any], Tally, Exit | None]:
         messages = close_calls(state["messages"])
         tally = counting.count_results(state.get(TALLY) or {}, messages)
-        shown: Any = {key: value for key, value in state.items() if not is_inner(key)}
+        shown: Any = {key: value for key, value in state.items() if key not in INNER}
         request: ModelRequest[Any] = ModelRequest(
             model=self.model,
             tools=list(self.tools),
@@ -260,7 +261,7 @@ def _prompt(request: ModelRequest[Any], attempt: Attempt) -> list[AnyMessage]:
 
 def _history(stored: Sequence[AnyMessage], sent: Sequence[AnyMessage]) -> list[BaseMessage]:
     """What to write so that the stored history becomes the request's, which wraps may have changed in place."""
-    same = len(sent) >= len(stored) and all(a is b for a, b in zip(stored, sent, strict=False))
+    same = len(sent) >= len(stored) and all(map(is_, stored, sent))
     return list(sent[len(stored) :]) if same else [RemoveMessage(id=REMOVE_ALL_MESSAGES), *sent]
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
+from langgraph.channels import DeltaChannel
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, GraphOutput
@@ -20,6 +21,7 @@ from agentkit.exits import Result, read_exit
 from agentkit.hooks import Table
 from agentkit.interpreter import at_start
 from agentkit.limits import Limits
+from agentkit.messages import as_objects
 from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, POSITION, TALLY, is_inner
 from agentkit.topology import Plan
@@ -138,6 +140,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
             return input
         allowed = _steps_left()
         tally = {} if allowed is None else {"allowed": min(allowed, self.agent.limits.model_calls)}
+        if "messages" in given and isinstance(self.channels["messages"], DeltaChannel):
+            given["messages"] = as_objects(given["messages"])
         position = {POSITION: at_start(self.plan)} if self.agent.logical is not None else {}
         return {**given, TALLY: tally, HANDOVER: None, **position}
 

@@ -13,10 +13,12 @@ from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import OmitFromSchema, PrivateStateAttr
 from langgraph.channels import EphemeralValue, LastValue, UntrackedValue
 from langgraph.channels.base import BaseChannel
+from langgraph.graph.message import add_messages
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from agentkit.errors import ConfigurationWarning, ReservedField
+from agentkit.messages import merge_messages
 
 __all__ = [
     "EXIT",
@@ -112,13 +114,21 @@ class Schemas:
     """Fields that take one value a step."""
 
 
-def merge(middleware: Sequence[tuple[str, type]], own: type | None, *, turns: bool = False) -> Schemas:
+def merge(
+    middleware: Sequence[tuple[str, type]],
+    own: type | None,
+    *,
+    turns: bool = False,
+    messages: Any = merge_messages,
+) -> Schemas:
     """Merge state schemas: later middlewares win over earlier ones, the caller's own over all.
 
     Args:
         middleware: Name and state schema of each middleware, in list order.
         own: The caller's `state_schema`; None means LangChain's `AgentState`.
         turns: Whether nodes hold whole turns, so that a position on the plan has to be kept.
+        messages: The reducer or channel of the history, in the place of `add_messages`; a reducer of the caller's or a
+            middleware's own stays.
 
     Raises:
         ReservedField: If a schema declares a field that the loop keeps for itself.
@@ -135,6 +145,8 @@ def merge(middleware: Sequence[tuple[str, type]], own: type | None, *, turns: bo
                 _warn_of_conflict(field, declared[field], (name, annotation))
             declared[field] = (name, annotation)
             fields[field] = annotation
+    if _metadata(fields["messages"])[-1:] == (add_messages,):
+        fields["messages"] = _with_metadata(fields["messages"], messages)
     plain = frozenset(field for field, annotation in fields.items() if _is_plain(annotation))
     fields |= {field: _shared(fields[field]) for field in plain if field != "structured_response"}
     visible = {**fields, **_hints(_LoopState)}
@@ -150,7 +162,7 @@ def merge(middleware: Sequence[tuple[str, type]], own: type | None, *, turns: bo
 
 def updates_of(result: Any) -> Iterator[tuple[str, Any]]:
     """The writes that a step's result stands for, in order: an update, a command, or a list of them."""
-    if isinstance(result, Mapping):
+    if isinstance(result, dict | Mapping):  # a dict first: asking for a Mapping takes longer
         yield from result.items()
     elif isinstance(result, Command):
         update = result.update
@@ -202,10 +214,15 @@ def _metadata(annotation: Any) -> tuple[Any, ...]:
 
 def _shared(annotation: Any) -> Any:
     """The annotation with its channel made one that parallel tool calls may write."""
+    return _with_metadata(annotation, PlainField, *_metadata(annotation))
+
+
+def _with_metadata(annotation: Any, *metadata: Any) -> Any:
+    """The annotation with other metadata."""
     bare = _bare(annotation)
     kind: Any = get_args(bare)[0] if get_origin(bare) is Annotated else bare
     form: Any = Annotated  # indexed at run time; type checkers know only literal arguments
-    marked: Any = form[(kind, PlainField, *_metadata(annotation))]
+    marked: Any = form[(kind, *metadata)]
     return NotRequired[marked] if get_origin(annotation) is NotRequired else marked
 
 

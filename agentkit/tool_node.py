@@ -20,7 +20,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from agentkit import executions
-from agentkit._compat import read_state
+from agentkit._compat import read_state, run_tool_call
 from agentkit.chain import Layer, compose
 from agentkit.contract import contract_of
 from agentkit.errors import ToolTimeout
@@ -129,7 +129,11 @@ class ToolsStep:
         """
         state = read_state(config, self.visible)
         calls = self._runnable(given, state)
-        return self._update(self.node.invoke(_input(calls, state), config), calls, state) if calls else None
+        if not calls:
+            return None
+        if len(calls) == 1:
+            return self._update(run_tool_call(self.node, calls[0], state, runtime, config), calls, state)
+        return self._update(self.node.invoke(calls, config), calls, state)  # they only come by a `goto`
 
     async def arun(self, given: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """Run calls, async; see `run`."""
@@ -172,7 +176,7 @@ class ToolsStep:
 
 
 def _input(calls: list[ToolCall], state: dict[str, Any]) -> Any:
-    """One call goes with the state that its tool may see; several only come by a `goto`."""
+    """One call goes with the state that its tool may see."""
     if len(calls) > 1:
         return calls
     return ToolCallWithContext(__type="tool_call_with_context", tool_call=calls[0], state=state)

@@ -86,6 +86,8 @@ def close_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     Only what is missing is added, so this may be stored. Results that stand further down stay where they are
     (`well_formed` moves them for the request).
     """
+    if _needs_nothing(messages):
+        return list(messages)
     mended: list[AnyMessage] = []
     for head, rest in _turns(messages):
         if head is not None:
@@ -117,12 +119,34 @@ def well_formed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     Each call answered exactly once, right after its message; no results without a call; no calls without a name or an
     id; ids unique in their message; no call that stands only as a content block.
     """
+    if _needs_nothing(messages):
+        return list(messages)
     sent: list[AnyMessage] = []
     for head, rest in _turns(messages):
         if head is not None:
             sent.extend(_turn(head, [m for m in rest if isinstance(m, ToolMessage)]))
         sent.extend(m for m in rest if not isinstance(m, ToolMessage))
     return sent
+
+
+def _needs_nothing(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a history is certainly well-formed; nearly all are, and on a long one a closer look takes long."""
+    waiting: set[str | None] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting:
+                return False
+            waiting.remove(message.tool_call_id)
+        elif waiting:
+            return False
+        elif isinstance(message, AIMessage):
+            if message.invalid_tool_calls or type(message.content) is not str:
+                return False
+            if calls := message.tool_calls:
+                waiting = {call["id"] for call in calls if call["name"] and call["id"]}
+                if len(waiting) != len(calls):
+                    return False
+    return not waiting
 
 
 def _turns(messages: Sequence[AnyMessage]) -> Iterator[tuple[AIMessage | None, list[AnyMessage]]]:

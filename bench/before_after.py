@@ -18,14 +18,24 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any, Protocol
 
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ToolCallRequest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from tenacity import wait_none
 
 from agentkit import Limits, create_agent, exit_of, thread
+from agentkit.ledger import Doubt, Settlement
 from agentkit.testing import pairing_problems
-from bench.shop import INSTRUCTIONS, Conversation, Faults, ShopTimeout, shop_model, shop_tools
+from bench.shop import (
+    INSTRUCTIONS,
+    Conversation,
+    Faults,
+    ShopTimeout,
+    receipt,
+    refunds_made,
+    shop_model,
+    shop_tools,
+)
 
 MOST = 15
 """Model calls in one user turn that count as going round for ever: `AgentExecutor`'s own limit."""
@@ -39,12 +49,27 @@ PROFILES: dict[str, tuple[str, Faults]] = {
     "all": ("rates over all recorded conversations; `stuck` fitted to the 6.3 %", Faults(0.016, 0.028, 0.074, 0.0)),
 }
 
+
+def _named(request: ToolCallRequest) -> str | None:
+    """A refund is one effect however often the model asks for it, named by its order."""
+    return request.tool_call["args"].get("order_id")
+
+
+def _settled(doubt: Doubt) -> Settlement:
+    """What became of a refund that timed out: the shop's books know."""
+    args = doubt.effect.args
+    if refunds_made(args["order_id"]):
+        return Settlement("done", receipt(args["order_id"], args["amount"], 0))
+    return Settlement("not_done")
+
+
 STACK: dict[str, dict[str, Any]] = {
     "Gates": {},
     "Reuse": {"per": "thread"},
     "ToolRetry": {"wait": wait_none()},
+    "EffectLedger": {"store": "sqlite://", "key": _named, "on_doubt": _settled},
 }
-"""The standard stack, outermost first, as far as it is there."""
+"""The standard stack, outermost first, and a ledger."""
 
 
 @dataclass(frozen=True)

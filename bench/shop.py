@@ -223,7 +223,7 @@ def _results(messages: Sequence[BaseMessage]) -> tuple[set[str], str | None]:
     for message in messages:
         if isinstance(message, ToolMessage):
             name = names.get(message.tool_call_id, "")
-            worked = str(message.text).startswith("{")
+            worked = '{"' in str(message.text)  # a ledger says something before it
             done |= {name} if worked else set()
             last = None if worked else name
     return done, last

@@ -76,11 +76,12 @@ def standard(
     facts: Sequence[str] = (),
     approve: Sequence[ApprovalRule | str] = (),
     fallbacks: Sequence[Any] = (),
+    ledger: Any = None,
 ) -> list[Middleware]:
     """The recommended stack, in the right order, outermost first.
 
     Gates see what is left after retries; approval is asked once, outside of them; an exact repeat of a read is answered
-    before it is retried; facts go into the request last.
+    before it is retried; what is executed is recorded; facts go into the request last.
 
     ```python
     create_agent(model, tools, middleware=standard(StepBudget(10), approve=["refund"]), checkpointer=saver)
@@ -92,12 +93,15 @@ def standard(
         facts: State fields that the model is shown; see `Facts`. None: it is left out.
         approve: Which calls wait for a person; see `Approval`. Needs a checkpointer. None: it is left out.
         fallbacks: Models that take over when the first one fails; see `ModelRetry`.
+        ledger: Where writing calls are recorded, so that none is executed twice: a `Ledger`, a URL or a SQLAlchemy
+            `Engine`; see `EffectLedger`. None: it is left out.
     """
     return [
         Gates(*rules, on_trip=on_trip),
         *([Approval(*approve)] if approve else []),
         Reuse(),
         ToolRetry(),
+        *([EffectLedger(ledger)] if ledger is not None else []),
         ModelRetry(fallbacks=fallbacks),
         *([Facts(facts)] if facts else []),
     ]

@@ -112,7 +112,7 @@ class ToolRetry(Middleware):
             error.add_note(f"{self.name} gave up the call of `{name}`: {tries.why}")
             raise error
         text = self._on_failure(error) if callable(self._on_failure) else _told(name, error, tries)
-        extra = {} if tries.repeatable else {UNKNOWN_OUTCOME: True}
+        extra = {} if contract_of(request.tool).effect == "read" else {UNKNOWN_OUTCOME: True}
         return ToolMessage(
             text, tool_call_id=request.tool_call["id"], name=name, status="error", additional_kwargs=extra
         )

@@ -109,14 +109,17 @@ def declared(lines: list[str]) -> set[str]:
     return {normal(re.split(r"[\[<>=!~; ]", line)[0]) for line in lines}
 
 
+PARTS = ("testing", "cli", "checkpoint", "ledger")  # for those who test, who have pytest; for those with an extra
+
+
 def test_dependencies_are_what_is_imported(root: Path, pyproject: dict[str, Any]) -> None:
     always: set[str] = set()
     later: set[str] = set()
     for folder in MAPPED.values():
         for path in root.joinpath(folder).rglob("*.py"):
             now, then = imports(ast.parse(path.read_text()))
-            if any(path.is_relative_to(root / "agentkit" / part) for part in ("testing", "cli")):
-                now, then = set(), now | then  # for those who test, who have pytest; for those with the extra `cli`
+            if any(path.is_relative_to(root / "agentkit" / part) for part in PARTS):
+                now, then = set(), now | then
             always |= now
             later |= then
     owners = {name: {normal(owner) for owner in found} for name, found in packages_distributions().items()}

@@ -1,6 +1,8 @@
 """What a user may import from the top of the package: few names, each there and each explained."""
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -20,7 +22,7 @@ def test_all_names_everything_public() -> None:
         for name in dir(agentkit)
         if not name.startswith("_") and not inspect.ismodule(getattr(agentkit, name))
     }
-    assert public == set(agentkit.__all__)
+    assert public <= set(agentkit.__all__) <= set(dir(agentkit))
 
 
 @pytest.mark.parametrize("name", agentkit.__all__)
@@ -33,3 +35,14 @@ def test_a_public_name_is_there_and_explained(name: str) -> None:
 def test_what_users_write_first_is_public() -> None:
     wanted = {"AgentMiddleware", "AgentState", "Exit", "Limits", "Middleware", "create_agent", "exit_of", "thread"}
     assert wanted <= set(agentkit.__all__)
+
+
+def test_importing_the_package_loads_nothing_that_is_not_asked_for() -> None:
+    code = "import agentkit, sys; print([m for m in ('langchain', 'langchain_core', 'langgraph') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        agentkit.nothing  # type: ignore[attr-defined]  # noqa: B018

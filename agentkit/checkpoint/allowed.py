@@ -47,7 +47,7 @@ class Allowed:
     def add(self, types: Iterable[Any]) -> None:
         """Allow the classes that annotations name, with those that their fields name."""
         for annotation in types:
-            for cls in classes_in(annotation):
+            for cls in classes_in(annotation, known=self._classes.values()):
                 self._classes[name_of(cls)] = cls
                 self._by_short_name.setdefault(f"{cls.__module__}.{cls.__name__}", set()).add(cls)
 
@@ -67,20 +67,23 @@ class Allowed:
         return next(iter(called)) if len(called) == 1 else None
 
 
-def classes_in(annotation: Any) -> set[type]:
-    """The storable classes that an annotation names, directly or through the fields of one it names."""
+def classes_in(annotation: Any, known: Iterable[type] = ()) -> set[type]:
+    """The storable classes that an annotation names, directly or through the fields of one it names.
+
+    Args:
+        annotation: A class, a schema, or whatever stands behind a field.
+        known: Classes to leave out, with what their fields name.
+    """
     found: set[type] = set()
-    seen: list[Any] = []
-    _collect(annotation, found, seen)
+    _collect(annotation, found, {id(cls): cls for cls in known})
     return found
 
 
-def _collect(annotation: Any, found: set[type], seen: list[Any]) -> None:
-    if any(annotation is known for known in seen):
+def _collect(annotation: Any, found: set[type], seen: dict[int, Any]) -> None:
+    if id(annotation) in seen:
         return
-    seen.append(annotation)
-    origin = get_origin(annotation)
-    if origin is Literal:
+    seen[id(annotation)] = annotation  # kept, so that its id stays its own
+    if get_origin(annotation) is Literal:
         found.update(type(value) for value in get_args(annotation) if isinstance(value, Enum))
         return
     for part in _parts(annotation):

@@ -26,7 +26,12 @@ _NEEDS: Final = {
 
 
 def open(
-    url: str, *, types: Iterable[Any] = (), aliases: Mapping[str, type] | None = None, pool_size: int = 10
+    url: str,
+    *,
+    types: Iterable[Any] = (),
+    aliases: Mapping[str, type] | None = None,
+    pool_size: int = 10,
+    timeout: float = 30.0,
 ) -> Saver:
     """Open a store for threads; its tables are made, or brought up to date, at once.
 
@@ -37,6 +42,7 @@ def open(
             their fields hold is found by itself.
         aliases: Classes by the full names (`"shop.Order"`) they were stored under before they were renamed or moved.
         pool_size: The greatest number of database connections for checkpoints, and of threads that serve async callers.
+        timeout: Seconds to wait for a connection, or for another process that writes to the same file.
 
     Raises:
         InvalidStoreUrl: If the URL does not name a store.
@@ -53,5 +59,5 @@ def open(
             raise MissingDriver(package, extra, parsed.shown) from None
     store: Any = importlib.import_module(f"agentkit.checkpoint.{extra}")
     kind = store.PostgresStore if extra == "postgres" else store.SqliteStore
-    saver: Saver = kind(parsed, TypedSerializer(types, aliases), pool_size)
+    saver: Saver = kind(parsed, TypedSerializer(types, aliases), pool_size, timeout)
     return saver

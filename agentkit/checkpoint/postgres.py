@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresStore"]
 
-_PATIENCE: Final = 30.0
 _MIGRATION_LOCK: Final = 4_728_316_095  # any number, as long as all agentkits share it
 # The share lock makes whoever takes the thread over wait for this transaction, and the other way round.
 _HAS_EPOCH: Final = "SELECT 1 FROM agentkit_leases WHERE thread_id = %s AND epoch = %s FOR SHARE"
@@ -55,13 +55,14 @@ class PostgresStore(Saver, PostgresSaver):
     serde: TypedSerializer
     tables = Tables("checkpoint_writes", "blob", "checkpoint_blobs")
 
-    def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int) -> None:
+    def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int, timeout: float) -> None:
         """Connect, and make the tables if they are not there.
 
         Args:
             url: The database.
             serde: What values are written with.
             pool_size: The greatest number of connections, and of threads that serve async callers.
+            timeout: Seconds to wait for a connection.
         """
         self.shown = url.shown
         _refuse_unreadable(url)
@@ -71,7 +72,7 @@ class PostgresStore(Saver, PostgresSaver):
             kwargs={"autocommit": True, "row_factory": dict_row},
             min_size=1,
             max_size=pool_size,
-            timeout=_PATIENCE,
+            timeout=timeout,
             open=False,
         )
         super().__init__(pool, serde=serde)
@@ -82,7 +83,7 @@ class PostgresStore(Saver, PostgresSaver):
         self.leases = Leases(self.engine.dialect.name, self.query, self.in_thread)
         self._pool = pool
         try:
-            self._once(lambda: _migrate(url.target))
+            self._once(lambda: _migrate(url.target, timeout))
         except BaseException:
             self.close()
             raise
@@ -107,6 +108,7 @@ class PostgresStore(Saver, PostgresSaver):
 
     def attempt(self, work: Callable[[], T]) -> T:
         """Do work on the store, once more if its connection was lost; what its driver raises becomes a named error."""
+        self.refuse_if_useless()
         try:
             return work()
         except Exception as error:
@@ -158,23 +160,25 @@ def _refuse_unreadable(url: StoreUrl) -> None:
         raise InvalidStoreUrl(url.shown, "libpq cannot read it") from None
 
 
-def _migrate(target: str) -> None:
+def _migrate(target: str, timeout: float) -> None:
     """Make or renew the tables, one process at a time."""
-    with psycopg.connect(target, autocommit=True, row_factory=dict_row, connect_timeout=10) as connection:
-        _wait_for_migration(connection)
+    with psycopg.connect(
+        target, autocommit=True, row_factory=dict_row, connect_timeout=math.ceil(timeout)
+    ) as connection:
+        _wait_for_migration(connection, timeout)
         PostgresSaver(connection).setup()
         connection.execute(CREATE.encode())
 
 
-def _wait_for_migration(connection: psycopg.Connection[Any]) -> None:
+def _wait_for_migration(connection: psycopg.Connection[Any], timeout: float) -> None:
     """Asked again and again, not waited for: a waiting statement would block the building of an index elsewhere."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         row = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", (_MIGRATION_LOCK,)).fetchone()
         if row and row["mine"]:
             return
         time.sleep(0.02)
-    raise pg.LockNotAvailable("another process has been setting up the tables for 30 seconds")
+    raise pg.LockNotAvailable("another process is still setting up the tables")
 
 
 def _engine(target: str, pool_size: int) -> Engine:

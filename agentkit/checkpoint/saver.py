@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,7 @@ class Held:
     def __init__(self, engine: Engine, threads: int, *closers: Callable[[], object]) -> None:
         """Take the engine, how many threads serve async callers, and what closes the rest."""
         self.engine = engine
+        self.pid = os.getpid()
         self.threads = ThreadPoolExecutor(threads, thread_name_prefix="agentkit-checkpoint")
         self.close = weakref.finalize(
             self, _close, (partial(self.threads.shutdown, wait=True), engine.dispose, *closers)
@@ -91,6 +93,13 @@ class Saver(BaseCheckpointSaver[str]):
                 return work(connection)
 
         return self.attempt(within)
+
+    def refuse_if_useless(self) -> None:
+        """Raise where the store's connections cannot be used: they are closed, or belong to the process that forked."""
+        if not self.held.close.alive:
+            raise StoreUnreachable(self.shown, "it was closed")
+        if self.held.pid != os.getpid():
+            raise StoreUnreachable(self.shown, "it was opened before this process was forked; open it afterwards")
 
     # ---- which classes values may be of
 
@@ -214,8 +223,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Do work in a thread of the store's own, so that the event loop goes on."""
-        if not self.held.close.alive:
-            raise StoreUnreachable(self.shown, "it was closed")
+        self.refuse_if_useless()
         return await asyncio.get_running_loop().run_in_executor(self.held.threads, work)
 
     async def aput(
@@ -266,6 +274,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     def close(self) -> None:
         """Close the store's connections; nothing works on it afterwards."""
+        self.held.threads.shutdown()
         self.held.close()
 
     async def aclose(self) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SqliteStore"]
 
-_BUSY: Final = 30.0
 _HAS_EPOCH: Final = "SELECT 1 FROM agentkit_leases WHERE thread_id = ? AND epoch = ?"
 _NAMED: Final[dict[int, type[StoreFull | StoreReadOnly]]] = {
     sqlite3.SQLITE_FULL: StoreFull,
@@ -43,19 +43,21 @@ class SqliteStore(Saver, SqliteSaver):
     serde: TypedSerializer
     tables = Tables("writes", "value")
 
-    def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int) -> None:
+    def __init__(self, url: StoreUrl, serde: TypedSerializer, pool_size: int, timeout: float) -> None:
         """Open the file, and make its tables if they are not there.
 
         Args:
             url: The file, or memory.
             serde: What values are written with.
             pool_size: How many threads serve async callers.
+            timeout: Seconds to wait for another process that writes.
         """
         self.shown = url.shown
+        self._timeout = timeout
         # A memory database is shared by the connections of this process that know its name.
-        where = f"file:/agentkit-{uuid4().hex}?vfs=memdb" if url.kind == "memory" else url.target
-        connect = _Connect(where, is_uri=url.kind == "memory")
-        super().__init__(self.attempt(connect), serde=serde)
+        self._where = f"file:/agentkit-{uuid4().hex}?vfs=memdb" if url.kind == "memory" else url.target
+        connect = _Connect(self._where, timeout, is_uri=url.kind == "memory")
+        super().__init__(self._named_errors(connect), serde=serde)
         self.held = Held(_engine(connect, pool_size), pool_size, self.conn.close)
         self.leases = Leases(self.engine.dialect.name, self.query, self.in_thread)
         try:
@@ -66,7 +68,7 @@ class SqliteStore(Saver, SqliteSaver):
 
     def _make_tables(self) -> None:
         with self.lock:
-            _patiently(super().setup)
+            _patiently(super().setup, self._timeout)
             self.conn.execute(CREATE)
 
     def setup(self) -> None:
@@ -74,6 +76,10 @@ class SqliteStore(Saver, SqliteSaver):
 
     def attempt(self, work: Callable[[], T]) -> T:
         """Do work on the store; what its driver raises becomes a named error."""
+        self.refuse_if_useless()
+        return self._named_errors(work)
+
+    def _named_errors(self, work: Callable[[], T]) -> T:
         try:
             return work()
         except Exception as error:
@@ -104,38 +110,41 @@ class SqliteStore(Saver, SqliteSaver):
         why = str(error)
         if named := _NAMED.get(code):
             return named(self.shown, why)
+        if code == sqlite3.SQLITE_CANTOPEN and Path(self._where).exists():  # a file in a folder that is read-only
+            return StoreReadOnly(self.shown, why)
         if code == sqlite3.SQLITE_CANTOPEN:
             why = f"{why}; its folder must exist, and this process must be allowed to write there"
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            why = f"{why}; another process has been writing for {_BUSY:.0f} seconds"
+            why = f"{why}; another process has been writing for {self._timeout:g} seconds"
         return StoreUnreachable(self.shown, why)
 
 
 class _Connect:
     """Opens connections to one database, set up for several processes at once."""
 
-    def __init__(self, where: str, *, is_uri: bool) -> None:
+    def __init__(self, where: str, timeout: float, *, is_uri: bool) -> None:
         self._where = where
+        self._timeout = timeout
         self._is_uri = is_uri
 
     def __call__(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self._where, uri=self._is_uri, timeout=_BUSY, isolation_level=None, check_same_thread=False
+            self._where, uri=self._is_uri, timeout=self._timeout, isolation_level=None, check_same_thread=False
         )
         try:
             # A commit is durable once the process is killed; a power cut may lose the last ones, never the file.
             connection.execute("PRAGMA synchronous = NORMAL")
             if not self._is_uri:
-                _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+                _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"), self._timeout)
         except BaseException:
             connection.close()
             raise
         return connection
 
 
-def _patiently(work: Callable[[], Any]) -> None:
+def _patiently(work: Callable[[], Any], timeout: float) -> None:
     """Try again while other processes open the same new file: switching to WAL does not heed the busy time-out."""
-    deadline = time.monotonic() + _BUSY
+    deadline = time.monotonic() + timeout
     while True:
         try:
             work()

@@ -82,8 +82,8 @@ class UnrecordableResult(AgentkitError, TypeError):
         self.tool = tool
         self.where = where
         super().__init__(
-            f"the result of `{tool}` cannot be recorded: {where} is a {kind}. If the call took effect, that is recorded, "
-            "and it will not be executed again. Return plain data there (text, numbers, lists, dicts, dates, "
+            f"the result of `{tool}` cannot be recorded: {where} is a {kind}. If the call took effect, that is "
+            "recorded and it will not be executed again. Return plain data there (text, numbers, lists, dicts, dates, "
             "messages), or declare the tool `effect='read'` if it changes nothing."
         )
 

@@ -1,7 +1,7 @@
 """Results of tool calls as JSON text, and back as what they were; what cannot come back is refused by name.
 
-Plain data stands there as it is, everything else as `{"~": name, "value": ...}`. Reading builds nothing but the types of
-this table, whatever the text says.
+Plain data stands there as it is, everything else as `{"~": name, "value": ...}`. Reading builds nothing but the types
+of this table, whatever the text says.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command, Overwrite, Send
 
-from agentkit.errors import UnrecordableResult
+from agentkit.errors import UnreadableValue, UnrecordableResult
 
 __all__ = ["as_result", "dumps", "loads"]
 
@@ -80,7 +80,11 @@ def dumps(result: Any, tool: str) -> str:
 
 
 def loads(text: str) -> Any:
-    """The result that `dumps` made a text of."""
+    """The result that `dumps` made a text of.
+
+    Raises:
+        UnreadableValue: If the text holds a type that `dumps` does not write.
+    """
     return _decoded(json.loads(text))
 
 
@@ -140,4 +144,6 @@ def _decoded(value: Any) -> Any:
     name, parts = value[_TAG], _decoded(value["value"])
     if name in _MESSAGES:
         return _MESSAGES[name](**parts)
+    if name not in _MAKE:
+        raise UnreadableValue("a recorded result", str(name), "this version of agentkit has no such type")
     return _MAKE[name](parts)

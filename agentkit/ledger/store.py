@@ -1,45 +1,36 @@
-"""`Ledger`: the record of effects, for middleware that keeps it, tools that take part, and operators who read it."""
+"""`Ledger`: the record of effects, for tools that take part in it and operators who read it."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from agentkit import clock
 from agentkit.errors import (
-    EffectSuperseded,
     InvalidSettlement,
-    InvalidStoreUrl,
-    LedgerUnavailable,
-    MissingDriver,
     NotJournaled,
     UnknownEffect,
 )
-from agentkit.ledger.entries import Call, Claim, Effect, Found, Settlement, judge
+from agentkit.ledger.entries import Effect, Settlement, Status
+from agentkit.ledger.journal import Journal
 from agentkit.ledger.outcomes import as_result, dumps
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
-
-    from agentkit.ledger.table import Table
+    from sqlalchemy import Connection
 
 __all__ = ["Ledger", "Transaction"]
-
-_LOG: Final = logging.getLogger("agentkit")
-_open: ContextVar[tuple[tuple[Ledger, Claim], ...]] = ContextVar("agentkit_open_effects", default=())
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 
 
-class Ledger:
+class Ledger(Journal):
     """The record of effects in one database: SQLite, PostgreSQL, or whatever else SQLAlchemy speaks to.
 
     Usable from any thread, event loop and process at once. The tables `agentkit_effects` and `agentkit_effects_served`
@@ -55,17 +46,16 @@ class Ledger:
         MissingDriver: If SQLAlchemy or the database's driver is missing; the message names the extra.
     """
 
-    def __init__(self, where: str | Engine) -> None:
-        self._table = _table(where)
+    def close(self) -> None:
+        """Close the connections of a ledger that was opened by its URL. An engine of yours stays as it is."""
+        if self._closer is not None:
+            self._closer()
 
-    def __repr__(self) -> str:
-        """The ledger with its database, without a password."""
-        return f"Ledger({self._table.name!r})"
+    def __enter__(self) -> Self:
+        return self
 
-    @property
-    def engine(self) -> Engine:
-        """The engine, for tables of your own beside the ledger's."""
-        return self._table.engine
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     # ---- for tools
 
@@ -102,7 +92,7 @@ class Ledger:
             A `Transaction`; write with `await transaction.run_sync(function, ...)`.
         """
         thread, context = ThreadPoolExecutor(1, "agentkit-ledger"), copy_context()
-        run = partial(asyncio.get_running_loop().run_in_executor, thread, context.run)
+        run: Any = partial(asyncio.get_running_loop().run_in_executor, thread, context.run)  # type: ignore[arg-type]
         scope = self.transaction()
         try:
             try:
@@ -137,12 +127,6 @@ class Ledger:
         call = claim.call
         claim.result = dumps(as_result(result, call.tool, str(call.call_id)), call.tool)
 
-    def _claim(self) -> Claim:
-        for ledger, claim in reversed(_open.get()):
-            if ledger is self:
-                return claim
-        raise NotJournaled("no call is being recorded here")
-
     # ---- for operators
 
     def in_doubt(self, *, started_before: timedelta = timedelta(minutes=15)) -> list[Effect]:
@@ -153,6 +137,16 @@ class Ledger:
                 probably died. Choose more than the slowest tool takes. Default: 15 minutes.
         """
         return self._table.open_since(_ago(started_before))
+
+    def effects(self, *, status: Status | None = None, thread_id: str | None = None, limit: int = 100) -> list[Effect]:
+        """Entries, the latest first.
+
+        Args:
+            status: Only those. Default: all.
+            thread_id: Only those of calls of this thread. Default: all.
+            limit: At most so many. Default: 100.
+        """
+        return self._table.latest(status, thread_id, limit)
 
     def get(self, key: str) -> Effect:
         """An entry by its key.
@@ -224,106 +218,6 @@ class Ledger:
         """As `prune`."""
         return await asyncio.to_thread(partial(self.prune, older_than, dry_run=dry_run))
 
-    # ---- for middleware: these block, so async code calls them in a thread
-
-    def claim(self, call: Call) -> Claim | Found:
-        """Ask for the right to execute a call.
-
-        Returns:
-            The right, which nobody else has; or what is known of the effect and forbids it.
-
-        Raises:
-            LedgerUnavailable: If the database cannot be reached: then the call must not be executed.
-        """
-        while True:
-            if self._table.insert(call):
-                return Claim(call, 1)
-            if (found := self._table.read(call.key)) is None:
-                continue  # pruned, or taken back, in this moment
-            verdict = judge(found, call)
-            if verdict != "run":
-                if verdict == "doubt" and found.status == "started":
-                    self._table.doubt(found)
-                return Found(found, verdict)
-            if self._table.again(call, found):
-                return Claim(call, found.attempt + 1)
-
-    def finish(self, claim: Claim, result: Any, *, failed: bool) -> None:
-        """Record the result of an execution.
-
-        Raises:
-            EffectSuperseded: If another attempt was begun meanwhile and both may have taken effect.
-            UnrecordableResult: If the result cannot be recorded. That the effect happened is.
-        """
-        status = "failed" if failed and not claim.committed else "done"
-        try:
-            kept = dumps(result, claim.call.tool)
-        except TypeError:
-            self._write(claim, status, None)
-            raise
-        self._write(claim, status, kept)
-
-    def _write(self, claim: Claim, status: str, outcome: str | None) -> None:
-        try:
-            is_ours = self._table.finish(claim, status, outcome)
-        except LedgerUnavailable as error:  # the result is known and goes on; who looks here later finds a doubt
-            self._log(claim, error)
-            return
-        if not is_ours and not claim.call.repeatable and status == "done":
-            raise EffectSuperseded(claim.call.tool, claim.call.key, happened=not claim.call.transactional)
-
-    def break_off(self, claim: Claim, error: Exception) -> None:
-        """Record that an execution ended with an exception: of a transactional tool nothing remains, else it is in doubt."""
-        status = "failed" if claim.call.transactional else "in_doubt"
-        try:
-            self._table.break_off(claim, status, type(error).__name__)
-        except LedgerUnavailable as unavailable:  # the tool's own error is what the caller has to see
-            self._log(claim, unavailable)
-
-    def take_back(self, claim: Claim) -> None:
-        """Record that an execution paused before it was committed: it will begin anew."""
-        try:
-            self._table.forget(claim)
-        except LedgerUnavailable as error:
-            self._log(claim, error)
-
-    def settle_attempt(self, found: Effect, settlement: Settlement) -> bool:
-        """Settle a doubt about this attempt; False if there is none any more."""
-        done = settlement.outcome == "done"
-        outcome = None
-        if done and settlement.result is not None:
-            outcome = dumps(as_result(settlement.result, found.tool, str(found.call_id)), found.tool)
-        return self._table.settle(found, "done" if done else "failed", outcome, settlement.by)
-
-    def serve(self, call: Call) -> None:
-        """Record that a call was given the recorded result."""
-        self._table.serve(call)
-
-    @contextmanager
-    def opened(self, claim: Claim) -> Iterator[None]:
-        """Make a claim the running call's, so that its tool finds its transaction."""
-        token = _open.set((*_open.get(), (self, claim)))
-        try:
-            yield
-        finally:
-            _open.reset(token)
-
-    def is_open(self, call: Call) -> bool:
-        """Whether the running call is recorded already: by another middleware, further out, in the same database."""
-        database = self.engine.url
-        return any(
-            claim.call.key == call.key and (ledger is self or (database.database and ledger.engine.url == database))
-            for ledger, claim in _open.get()
-        )
-
-    def _log(self, claim: Claim, error: LedgerUnavailable) -> None:
-        _LOG.error(
-            "the end of a call of %s could not be recorded: %s",
-            claim.call.tool,
-            error,
-            extra={"event": "effect_unrecorded", "tool": claim.call.tool, "effect_key": claim.call.key},
-        )
-
 
 class Transaction:
     """A call's transaction in async code."""
@@ -357,22 +251,3 @@ def _undo(scope: AbstractContextManager[Any], error: BaseException) -> None:
 
 def _ago(age: timedelta) -> datetime:
     return datetime.fromtimestamp(clock.wall(), UTC) - age
-
-
-def _table(where: str | Engine) -> Table:
-    shown = where.partition(":")[0] if isinstance(where, str) else "an engine"
-    extra = "postgres" if shown.startswith("postgres") else "sqlite"
-    try:
-        from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-
-        from agentkit.ledger.table import Table, open_engine
-    except ImportError:
-        raise MissingDriver("sqlalchemy", extra, "a ledger") from None
-    if not isinstance(where, str):
-        return Table(where)
-    try:
-        return Table(open_engine(where))
-    except (ArgumentError, NoSuchModuleError, ValueError):
-        raise InvalidStoreUrl(f"{shown}:***", "SQLAlchemy cannot read it, or knows no such database") from None
-    except ModuleNotFoundError as missing:
-        raise MissingDriver(str(missing.name), extra, f"a ledger in {shown}") from None

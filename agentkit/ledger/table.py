@@ -1,4 +1,4 @@
-"""The ledger's tables, on any database that SQLAlchemy speaks to. Each change is one statement that names what it found.
+"""The ledger's tables, on any database of SQLAlchemy's. Each change is one statement that names what it found.
 
 Every transaction begins with a write, so that SQLite never has to turn a reader into a writer.
 """
@@ -235,6 +235,14 @@ class Table:
         )
         with self.writing("read its entries") as connection:
             return [_effect(row) for row in connection.execute(found.order_by(_EFFECTS.c.started_at))]
+
+    def latest(self, status: str | None, thread_id: str | None, limit: int) -> list[Effect]:
+        """Entries, the latest first."""
+        found = sa.select(_EFFECTS).order_by(_EFFECTS.c.started_at.desc()).limit(limit)
+        for column, wanted in ((_EFFECTS.c.status, status), (_EFFECTS.c.thread_id, thread_id)):
+            found = found if wanted is None else found.where(column == wanted)
+        with self.writing("read its entries") as connection:
+            return [_effect(row) for row in connection.execute(found)]
 
     def doubt(self, found: Effect) -> None:
         """Record that nobody knows what became of a started attempt."""

@@ -14,6 +14,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
 
+from agentkit.messages import IndexedMessages
 from agentkit.testing.model import Request, ScriptedModel
 from agentkit.testing.running import EntryPoint, RunResult, arun, comparable, run
 
@@ -283,6 +284,8 @@ def typed(value: Any) -> Any:
     """The value, each part with its type, so that what only looks alike differs."""
     if isinstance(value, Mapping):
         return {k: typed(v) for k, v in value.items()}
+    if isinstance(value, IndexedMessages):  # the list that a history is while it is in use
+        return typed(list(value))
     if isinstance(value, list | tuple):
         return (type(value).__qualname__, [typed(v) for v in value])
     return (type(value).__qualname__, comparable(value))

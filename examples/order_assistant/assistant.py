@@ -10,10 +10,12 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
 from agentkit import AgentMiddleware, create_agent
+from agentkit.ledger import Ledger
 from agentkit.middleware import (
     Approval,
     ApprovalRule,
     ConsecutiveFailures,
+    EffectLedger,
     Gates,
     Handoff,
     ModelRetry,
@@ -23,6 +25,7 @@ from agentkit.middleware import (
     StepBudget,
     ToolRetry,
 )
+from examples.order_assistant.database import ledger_of
 from examples.order_assistant.offline_model import DialoguePlanner
 from examples.order_assistant.shop import Shop
 from examples.order_assistant.tools import ShopContext, make_tools
@@ -43,13 +46,14 @@ refunds, and with the shop's products and reviews.
 """
 
 
-def guards() -> list[AgentMiddleware]:
+def guards(ledger: Ledger) -> list[AgentMiddleware]:
     """What keeps a run in bounds, beside the loop's own first gate: the task is done when no tool is asked for.
 
     A budget of steps, after which the assistant answers with what it has; and safety: failures in a row, a call that
     failed before, or the same question over and over go to a person. What moves money waits for the shop's consent,
     which takes a checkpointer. Below the gates, passing outages are retried without the model noticing, and what was
-    looked up in this turn is not looked up again.
+    looked up in this turn is not looked up again. Refunds are recorded in the shop's own database, so that a run that
+    is killed and resumed pays once and knows it.
     """
     safety = ConsecutiveFailures(3) | SameCallFailed(2) | RepeatedCall(3)
     return [
@@ -58,6 +62,7 @@ def guards() -> list[AgentMiddleware]:
         Approval(ApprovalRule(risk="money")),
         Reuse(),
         ToolRetry(attempts=2),
+        EffectLedger(ledger, unknown="read"),
         ModelRetry(),
     ]
 
@@ -76,13 +81,16 @@ def build(
         db_path: The shop's SQLite file; created and seeded on first use.
         model: A chat model, or a name for LangChain's `init_chat_model`; None is the offline `DialoguePlanner`.
         checkpointer: Keeps the conversations; without one, every run stands alone.
-        **kwargs: Passed on to `create_agent`, for example `middleware`, which by default is `guards()`.
+        **kwargs: Passed on to `create_agent`, for example `middleware`, which by default is `guards(...)`.
 
     Raises:
         DatabaseUnusable: `db_path` cannot be opened or created.
     """
-    tools = make_tools(Shop.open(db_path))
-    kwargs.setdefault("middleware", guards())
+    shop = Shop.open(db_path)
+    ledger = None if "middleware" in kwargs else ledger_of(shop.path)
+    tools = make_tools(shop, ledger)
+    if ledger is not None:
+        kwargs["middleware"] = guards(ledger)
     return create_agent(
         model or DialoguePlanner(),
         tools,

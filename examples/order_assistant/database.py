@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from sqlalchemy import NullPool, create_engine
+
+from agentkit.ledger import Ledger
 from examples.order_assistant.seed import create_tables, fill
 
-__all__ = ["DatabaseUnusable", "connect", "default_path", "prepare", "transaction"]
+__all__ = ["DatabaseUnusable", "connect", "default_path", "ledger_of", "prepare", "recorded", "transaction"]
 
 _SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x4F415353  # "OASS": tells our file from any other SQLite file
@@ -63,6 +66,29 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
+
+
+def ledger_of(path: Path) -> Ledger:
+    """The record of what the assistant's writing calls did, in tables beside the shop's."""
+
+    def opened() -> sqlite3.Connection:
+        connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, check_same_thread=False)
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    return Ledger(create_engine("sqlite://", creator=opened, poolclass=NullPool))
+
+
+@contextmanager
+def recorded(ledger: Ledger) -> Iterator[sqlite3.Connection]:
+    """As `transaction`, committed together with the record that the running call took effect."""
+    with ledger.transaction() as connection:
+        shop: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]  # any driver's
+        shop.row_factory = sqlite3.Row
+        try:
+            yield shop
+        finally:
+            shop.row_factory = None
 
 
 def prepare(path: Path) -> Path:

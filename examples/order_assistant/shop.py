@@ -170,8 +170,14 @@ class Shop:
                 `amount_too_high`.
         """
         with database.transaction(self.path) as connection:
-            order = refunds.find_order(connection, customer_id, normalise_number(number), number)
-            return refunds.record(connection, order, minor, reason, key, _today(connection))
+            return self.refund_within(connection, customer_id, number, minor, reason, key)
+
+    def refund_within(
+        self, connection: sqlite3.Connection, customer_id: str, number: str, minor: int | None, reason: str, key: str
+    ) -> dict[str, Any]:
+        """As `refund`, in a transaction of the caller's on the shop's database."""
+        order = refunds.find_order(connection, customer_id, normalise_number(number), number)
+        return refunds.record(connection, order, minor, reason, key, _today(connection))
 
 
 def _today(connection: sqlite3.Connection) -> date:

@@ -14,7 +14,9 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
+from agentkit.ledger import Ledger
 from agentkit.tools import with_contract
+from examples.order_assistant.database import recorded
 from examples.order_assistant.errors import ShopError
 from examples.order_assistant.shop import Shop, normalise_number
 
@@ -39,6 +41,8 @@ class OrderTools:
     """The tools' bodies; the docstrings are what the model reads."""
 
     shop: Shop
+    ledger: Ledger | None = None
+    """Where refunds are recorded, in the shop's own database; None: nowhere."""
 
     def get_profile(self, runtime: Runtime) -> dict[str, Any]:
         """Get the customer's name, address and currency, today's date, and their five latest orders."""
@@ -84,7 +88,15 @@ class OrderTools:
     ) -> dict[str, Any]:
         """Pay money back for an order or a part of it. Only after the customer has confirmed order and amount."""
         key = _refund_key(runtime, normalise_number(order_number) or order_number, amount_minor)
-        return self._ask(self.shop.refund, runtime, order_number, amount_minor, reason, key)
+        return self._ask(self._refund, runtime, order_number, amount_minor, reason, key)
+
+    def _refund(self, *wish: Any) -> dict[str, Any]:
+        if self.ledger is None:
+            return self.shop.refund(*wish)
+        with recorded(self.ledger) as connection:
+            result = self.shop.refund_within(connection, *wish)
+            self.ledger.record(result)  # for whoever resumes the run, should the process die right after the commit
+        return result
 
     def _ask(self, question: Callable[..., dict[str, Any]], runtime: Runtime, *args: object) -> dict[str, Any]:
         customer_id = getattr(runtime.context, "customer_id", None)
@@ -96,9 +108,12 @@ class OrderTools:
             raise ToolException(str(error)) from error
 
 
-def make_tools(shop: Shop) -> list[BaseTool]:
-    """The seven tools on one shop, each with what it promises. Errors that the model can mend come back as results."""
-    bodies = OrderTools(shop)
+def make_tools(shop: Shop, ledger: Ledger | None = None) -> list[BaseTool]:
+    """The seven tools on one shop, each with what it promises. Errors that the model can mend come back as results.
+
+    With a ledger, a refund is committed together with its record; then it runs only beneath an `EffectLedger`.
+    """
+    bodies = OrderTools(shop, ledger)
     reads: tuple[Callable[..., dict[str, Any]], ...] = (
         bodies.get_profile,
         bodies.get_latest_order,
@@ -108,7 +123,13 @@ def make_tools(shop: Shop) -> list[BaseTool]:
         bodies.get_reviews,
     )
     # The refund's key makes the same call harmless to repeat: it pays once, whatever runs it again.
-    refund = with_contract(_tool(bodies.refund_order), effect="write", idempotent=True, risk="money")
+    promises: dict[str, Any] = {
+        "effect": "write",
+        "idempotent": True,
+        "transactional": ledger is not None,
+        "risk": "money",
+    }
+    refund = with_contract(_tool(bodies.refund_order), **promises)
     return [*(with_contract(_tool(read), effect="read") for read in reads), refund]
 
 

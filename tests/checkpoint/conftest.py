@@ -28,7 +28,7 @@ def durable_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def saver(url: str) -> Iterator[Saver]:
-    """An empty store of each kind."""
-    with checkpoint.open(url) as opened:
+def saver(durable_url: str) -> Iterator[Saver]:
+    """An empty store; one in memory is SQLite's, without a file."""
+    with checkpoint.open(durable_url) as opened:
         yield opened

@@ -47,6 +47,7 @@ def differences(found: Any, expected: dict[str, Any]) -> list[str]:
 if __name__ == "__main__":
     from tests.checkpoint.typed_values import TYPES, VALUES
 
-    with checkpoint.open(sys.argv[1], types=TYPES) as opened:
-        if found := differences(kept(opened), VALUES):
-            raise SystemExit("\n".join(found))
+    for url in sys.argv[1:]:
+        with checkpoint.open(url, types=TYPES) as opened:
+            if found := differences(kept(opened), VALUES):
+                raise SystemExit("\n".join(found))

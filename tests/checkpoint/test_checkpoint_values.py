@@ -42,12 +42,13 @@ from tests.checkpoint.typed_values import (
 )
 
 
-def test_every_value_comes_back_in_a_new_process(durable_url: str, root: Path) -> None:
-    with checkpoint.open(durable_url, types=TYPES) as saver:
-        keep(saver, VALUES)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.checkpoint.keeping", durable_url], cwd=root, capture_output=True, text=True
-    )
+def test_every_value_comes_back_in_a_new_process(tmp_path: Path, postgres_url: str, root: Path) -> None:
+    urls = [f"sqlite:///{tmp_path / 'agent.db'}", postgres_url]
+    for url in urls:
+        with checkpoint.open(url, types=TYPES) as saver:
+            keep(saver, VALUES)
+    command = [sys.executable, "-m", "tests.checkpoint.keeping", *urls]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
 
 
@@ -229,6 +230,13 @@ def test_an_agent_allows_its_state_and_its_answers(saver: Saver) -> None:
     values = agent.get_state(thread("t")).values
     assert values["facts"] == [Fact("two words")]
     assert values["structured_response"] == Address(street="Main")
+
+
+def test_a_graph_that_is_compiled_strictly_names_its_classes(saver: Saver) -> None:
+    """LangGraph does so under LANGGRAPH_STRICT_MSGPACK, by module and simple name."""
+    assert saver.with_allowlist({(Fact.__module__, "Fact"), ("nowhere", "Nothing")}) is saver
+    keep(saver, Fact("two words"))
+    assert kept(saver) == Fact("two words")
 
 
 # ---- LangGraph's own serializer

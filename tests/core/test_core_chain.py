@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from agentkit.chain import Layer, adrive, compose, drive
+from agentkit.chain import Blocking, Layer, Paused, adrive, compose, drive
 
 Wrap = Callable[[Any, Callable[[Any], Any]], Any]
 
@@ -273,3 +274,76 @@ def test_a_cancelled_call_closes_the_policy() -> None:
 
     asyncio.run(main())
     assert seen == ["finally"]
+
+
+@both
+def test_a_policy_may_call_what_blocks_and_the_loop_does_not_wait(is_async: bool) -> None:
+    def policy() -> Generator[Any, Any, Any]:
+        here = yield Blocking(threading.get_ident)
+        try:
+            yield Blocking(lambda: 1 // 0)
+        except ZeroDivisionError:
+            return here == threading.get_ident(), (yield "request")
+
+    assert driven(policy(), str.upper, is_async=is_async) == (not is_async, "REQUEST")
+
+
+@both
+def test_a_policy_is_told_of_a_pause_and_may_act_before_it_ends(is_async: bool) -> None:
+    acts: list[str] = []
+
+    def inner() -> Generator[Any, Any, Any]:
+        try:
+            yield "request"
+        except Paused:
+            yield Blocking(lambda: acts.append("noted"))
+            raise
+
+    def outer() -> Generator[Any, Any, Any]:
+        try:
+            return (yield from inner())
+        except Exception:
+            acts.append("an error")
+        finally:
+            acts.append("closed")
+
+    def pauses(request: Any) -> Any:
+        raise GraphInterrupt
+
+    with pytest.raises(GraphInterrupt):
+        driven(outer(), pauses, is_async=is_async)
+    assert acts == ["noted", "closed"]
+
+
+@both
+def test_a_pause_cannot_be_answered(is_async: bool) -> None:
+    def stubborn() -> Generator[Any, Any, Any]:
+        try:
+            yield "request"
+        except Paused:
+            yield "another"
+
+    def pauses(request: Any) -> Any:
+        raise GraphInterrupt
+
+    with pytest.raises(RuntimeError, match="closed by a pause went on: it yielded a str"):
+        driven(stubborn(), pauses, is_async=is_async)
+
+
+@both
+def test_other_signals_close_a_policy_without_a_pause(is_async: bool) -> None:
+    seen: list[str] = []
+
+    def policy() -> Generator[Any, Any, Any]:
+        try:
+            yield "request"
+        except BaseException as error:
+            seen.append(type(error).__name__)
+            raise
+
+    def leaves(request: Any) -> Any:
+        raise GraphBubbleUp
+
+    with pytest.raises(GraphBubbleUp):
+        driven(policy(), leaves, is_async=is_async)
+    assert seen == ["GeneratorExit"]

@@ -5,16 +5,23 @@ Where one of these fails, the upgraded dependency changed something that `agentk
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware, configure_trace_policy
-from langchain.tools import tool
+from langchain.tools import ToolRuntime, tool
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import get_runtime
 from langgraph.types import Command, Send, TracePolicy, interrupt
+from typing_extensions import TypedDict
 
 from agentkit import _compat, create_agent, thread
 from agentkit.testing import ScriptedModel, ai, tool_call
@@ -144,3 +151,83 @@ async def test_named_agents_within_tools_show_in_event_streams() -> None:
     stream: Any = await agent.astream_events({"messages": "hi"}, version="v3")
     names = [sub.name async for sub in stream.subagents]
     assert names == ["helper"]
+
+
+def test_run_tool_call_is_what_tool_node_does() -> None:
+    """The same result and the same request, without a thread of its own and without a trace in the context."""
+    seen: list[tuple[Any, ...]] = []
+    leak: ContextVar[str] = ContextVar("leak", default="clean")
+
+    @tool
+    def look(place: str, runtime: ToolRuntime) -> str:
+        """Look somewhere."""
+        leak.set("set by the tool")
+        seen.append((place, runtime.tool_call_id, runtime.state, runtime.store, threading.get_ident()))
+        return f"nothing at {place}"
+
+    called = tool_call("look", {"place": "home"}, "c1")
+    state: Any = {"messages": [ai("", called)]}
+    tools = ToolNode([look])
+    results: list[Any] = []
+
+    def node(given: Any, config: RunnableConfig) -> None:
+        runtime = get_runtime()
+        with_state = {"__type": "tool_call_with_context", "tool_call": called, "state": state}
+        results.append(tools.invoke(with_state, config))
+        results.append(_compat.run_tool_call(tools, called, state, runtime, config))
+        results.append(threading.get_ident())
+        results.append(leak.get())
+
+    graph(node).invoke({"messages": []})
+    theirs, ours, here, left_behind = results
+    assert [(m.content, m.tool_call_id, m.name) for m in ours["messages"]] == [("nothing at home", "c1", "look")]
+    assert ours == theirs
+    assert seen[0][:-1] == seen[1][:-1] == ("home", "c1", state, None)
+    assert seen[1][-1] == here
+    assert left_behind == "clean"
+
+
+def joined(notes: list[str], writes: Sequence[list[str]]) -> list[str]:
+    return [*notes, *(note for write in writes for note in write)]
+
+
+class Notes(TypedDict):
+    notes: Annotated[list[str], DeltaChannel(joined, snapshot_frequency=2)]
+
+
+def test_a_delta_snapshot_is_the_whole_value_of_a_history_in_a_checkpoint() -> None:
+    builder = StateGraph(Notes)
+    builder.add_node("node", lambda state: {"notes": ["b"]})
+    builder.add_edge(START, "node")
+    saver = InMemorySaver()
+    builder.compile(checkpointer=saver).invoke({"notes": ["a"]}, thread("t"))
+    found = saver.get_tuple(thread("t"))
+    assert found is not None
+    assert found.checkpoint["channel_values"]["notes"] == _compat.DeltaSnapshot(["a", "b"])
+
+
+def test_a_checkpoint_tells_what_it_would_go_on_with() -> None:
+    """Before the input, a node, a `Send`, and a question; and at the end nothing."""
+
+    def asks(state: Any) -> None:
+        interrupt("?")
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("first", lambda state: {"messages": ["hi"]})
+    builder.add_node("sent", lambda state: None)
+    builder.add_node("asks", asks)
+    builder.add_edge(START, "first")
+    builder.add_conditional_edges("first", lambda state: [Send("sent", state)], ["sent"])
+    builder.add_edge("sent", "asks")
+    saver = InMemorySaver()
+    made = builder.compile(checkpointer=saver)
+    made.invoke({"messages": []}, thread("t"))
+    rows = [*saver.list(thread("t"))]
+    assert [_compat.waiting_nodes(row.checkpoint) for row in rows] == [["asks"], ["sent"], ["first"], ["__start__"]]
+    assert [channel for _, channel, _ in rows[0].pending_writes or ()] == [_compat.INTERRUPT]
+    fields = {channel for row in rows for channel in row.checkpoint["channel_versions"]}
+    assert {channel for channel in fields if not _compat.is_hidden_channel(channel)} == {"messages"}
+    made.invoke(Command(resume="yes"), thread("t"))
+    newest = saver.get_tuple(thread("t"))
+    assert newest is not None
+    assert _compat.waiting_nodes(newest.checkpoint) == []

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config, wrap_tool_call
 from langchain.agents.structured_output import ToolStrategy
 from langchain.tools import tool
+from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from agentkit import Middleware, Placement, create_agent, errors, thread
+from agentkit import Middleware, Placement, checkpoint, create_agent, errors, thread
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
-from agentkit.middleware import Approval, ApprovalRule, Gates, StepBudget
+from agentkit.ledger import Call, Ledger, Settlement
+from agentkit.middleware import Approval, ApprovalRule, EffectLedger, Gates, StepBudget
 from agentkit.testing import ScriptedModel, ai, tool_call
 from agentkit.tools import tool as contracted
 
@@ -226,7 +230,127 @@ def not_entitled() -> None:
     decided({"type": "approve", "tool_call_id": "c1", "by": "dan"}, ApprovalRule(among=["ann"]))
 
 
+def recorded(body: Any, *, url: str = "memory:", **options: Any) -> Any:
+    """An agent that records its writing calls, and the ledger that its tool may use."""
+    with Ledger(url) as ledger:
+        pay = contracted("pay", description="Pay.")(lambda: body(ledger))
+        model = ScriptedModel(ai("", tool_call("pay")), ai("", tool_call("pay")), "done")
+        guard = EffectLedger(ledger, **options)
+        create_agent(model, [pay], middleware=[guard]).invoke({"messages": "hi"})
+
+
+def ledger_unavailable() -> None:
+    recorded(lambda ledger: "paid", url="sqlite:////no/such/folder/ledger.db")
+
+
+def effect_superseded() -> None:
+    def frozen(ledger: Ledger) -> str:
+        (found,) = ledger.in_doubt(started_before=timedelta(0))
+        ledger.settle(found.key, Settlement("not_done"))  # while it is going on
+        ledger.claim(Call(key=found.key, call_key="another", thread_id=None, call_id="c", tool="pay", args={}))
+        return "paid"
+
+    recorded(frozen)
+
+
+def not_journaled() -> None:
+    with Ledger("memory:") as ledger, ledger.transaction():
+        pass
+
+
+def unrecordable_result() -> None:
+    recorded(lambda ledger: ToolMessage("paid", tool_call_id="c1", artifact=object()))
+
+
+def unknown_effect() -> None:
+    with Ledger("memory:") as ledger:
+        ledger.settle("o-17", Settlement("done"))
+
+
+def invalid_settlement() -> None:
+    Settlement("perhaps")  # type: ignore[arg-type]  # the mistake
+
+
 # The mistake, its class, the nearest standard class, and words that the message must hold: where, and how to mend it.
+
+
+def invalid_store_url() -> None:
+    checkpoint.open("mysql://me:hunter2@host/db")
+
+
+def missing_driver() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
+        checkpoint.open("sqlite:///agent.db")
+
+
+def store_unreachable() -> None:
+    checkpoint.open("sqlite:////no/such/folder/agent.db")
+
+
+def _stored(pragma: str, value: Any = "x") -> None:
+    """Store something in a thread of a file on which something is wrong."""
+    with checkpoint.open("memory:") as saver:
+        saver.conn.execute(pragma)  # type: ignore[attr-defined]
+        create_agent(ScriptedModel(value), checkpointer=saver).invoke({"messages": "hi"}, thread("t"))
+
+
+def store_read_only() -> None:
+    _stored("PRAGMA query_only = ON")
+
+
+def store_full() -> None:
+    _stored("PRAGMA max_page_count = 20", "long " * 10_000)
+
+
+def unstorable_value() -> None:
+    class State(AgentState[Any], total=False):
+        price: Any
+
+    with checkpoint.open("memory:") as saver:
+        agent = create_agent(ScriptedModel("x"), state_schema=State, checkpointer=saver)
+        agent.invoke({"messages": "hi", "price": {"of": [1j]}}, thread("t"))
+
+
+def unreadable_value() -> None:
+    class State(AgentState[Any], total=False):
+        answers: Any
+
+    with checkpoint.open("memory:", types=[Answer]) as saver:
+        agent = create_agent(ScriptedModel("x"), state_schema=State, checkpointer=saver)
+        agent.invoke({"messages": "hi", "answers": [Answer(value=1)]}, thread("t"))
+        saver.serde = type(saver.serde)()
+        agent.get_state(thread("t"))
+
+
+def thread_busy() -> None:
+    with checkpoint.open("memory:") as saver:
+        saver.leases.take("t", "worker 1")
+        saver.leases.take("t", "worker 2")
+
+
+def lease_lost() -> None:
+    with checkpoint.open("memory:") as saver:
+        lost = saver.leases.take("t", "worker 1", ttl=0)
+        saver.leases.take("t", "worker 2")
+        saver.leases.renew(lost)
+
+
+def _forked(checkpoint_id: str, new: str) -> None:
+    with checkpoint.open("memory:") as saver:
+        agent = create_agent(ScriptedModel("x"), checkpointer=saver)
+        agent.invoke({"messages": "hi"}, thread("t"))
+        checkpoint.fork(agent, "t", checkpoint_id, new)
+
+
+def thread_exists() -> None:
+    _forked("any", "t")
+
+
+def unknown_checkpoint() -> None:
+    _forked("1ef", "new")
+
+
 MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
     (unknown_state_field, "UnknownStateField", ValueError, ["'find'", "'order_id'", "state_schema", "`writes`"]),
@@ -258,7 +382,29 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (invalid_edit, "InvalidEdit", ValueError, ["'c1'", "`look`", "x:", "integer"]),
     (not_entitled, "NotEntitled", ValueError, ["'c1'", "'dan' may not decide", "ann may"]),
     (unreadable_reply, "UnreadableReply", ValueError, ["3 times", "could not be read", "schemas"]),
+    (
+        ledger_unavailable,
+        "LedgerUnavailable",
+        RuntimeError,
+        ["/no/such/folder/ledger.db", "record the call", "OperationalError", "not executed", "resume"],
+    ),
+    (effect_superseded, "EffectSuperseded", RuntimeError, ["`pay`", "double effect", "Settle"]),
+    (not_journaled, "NotJournaled", RuntimeError, ["no call is being recorded", "inside of a tool", "`EffectLedger`"]),
+    (unrecordable_result, "UnrecordableResult", TypeError, ["`pay`", "it.artifact", "object", "plain data"]),
+    (unknown_effect, "UnknownEffect", LookupError, ["'o-17'", "Ledger.in_doubt"]),
+    (invalid_settlement, "InvalidSettlement", ValueError, ["'perhaps'", "'done', 'not_done' or 'unknown'"]),
     (tripped_gate, "GateTripped", RuntimeError, ["Gates.after_model", "step_budget", "`on_trip`"]),
+    (invalid_store_url, "InvalidStoreUrl", ValueError, ["mysql:***@host/db", "sqlite:///agent.db"]),
+    (missing_driver, "MissingDriver", ImportError, ["langgraph-checkpoint-sqlite", "pip install 'agentkit[sqlite]'"]),
+    (store_unreachable, "StoreUnreachable", ConnectionError, ["/no/such/folder/agent.db", "its folder must exist"]),
+    (store_read_only, "StoreReadOnly", PermissionError, ["memory:", "readonly", "open another store"]),
+    (store_full, "StoreFull", OSError, ["memory:", "is full", "Make room", "invoke(None"]),
+    (unstorable_value, "UnstorableValue", TypeError, ["price['of'][0]", "complex", "plain data"]),
+    (unreadable_value, "UnreadableValue", ValueError, ["answers[0]", "test_core_errors.Answer", "`types`", "aliases="]),
+    (thread_busy, "ThreadBusy", RuntimeError, ["'t' is held by 'worker 1'", "wait"]),
+    (lease_lost, "LeaseLost", RuntimeError, ["'t' was taken over", "nothing was written", "Stop working"]),
+    (thread_exists, "ThreadExists", ValueError, ["'t'", "choose another id"]),
+    (unknown_checkpoint, "UnknownCheckpoint", LookupError, ["'t'", "'1ef'", "agentkit.checkpoint.history"]),
 ]
 
 
@@ -277,7 +423,7 @@ def test_a_mistake_is_told_by_name(mistake: Any, name: str, standard: type[Excep
 def test_every_error_has_its_mistake() -> None:
     classes = {name for name in errors.__all__ if issubclass(getattr(errors, name), AgentkitError)}
     told = {"InvalidArguments", "ToolTimeout"}  # the model hears of them, the caller does not
-    assert classes - {"AgentkitError", "InvalidDecision"} - told == {name for _, name, _, _ in MISTAKES}
+    assert classes - {"AgentkitError", "InvalidDecision", "LedgerError"} - told == {name for _, name, _, _ in MISTAKES}
 
 
 def test_every_error_is_explained_and_its_parts_are_attributes() -> None:

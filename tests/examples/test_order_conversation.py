@@ -16,6 +16,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from agentkit import exit_of, thread
+from agentkit.ledger import Ledger
 from agentkit.middleware import Decision, decide, pending_approvals
 from examples.order_assistant.assistant import build
 from examples.order_assistant.script import SCRIPTS
@@ -179,6 +180,38 @@ def test_a_crash_right_after_the_payment_pays_once(shop: Shop, rows: Rows, tmp_p
     assert len(payments) == 2
     assert payments[0] == payments[1]
     assert "I have refunded $129.00" in result["messages"][-1].text
+    assert rows("SELECT minor FROM refunds WHERE order_number = 'ORD-22080'") == [(12900,)]
+
+
+def test_a_refund_and_its_record_are_in_the_shops_database_together(shop: Shop, rows: Rows) -> None:
+    emma = Customer(shop, EMMA)
+    emma.say("refund order 22080")
+    emma.say("yes")
+    emma.decide("approve")
+    [(status, outcome)] = rows("SELECT status, outcome FROM agentkit_effects WHERE tool = 'refund_order'")
+    [(refund,)] = rows("SELECT id FROM refunds WHERE order_number = 'ORD-22080'")
+    assert status == "done"
+    assert f"RF-{refund:05d}" in outcome
+
+
+def test_killed_between_commit_and_answer_it_finds_the_refund_and_its_result(shop: Shop, rows: Rows) -> None:
+    saver, killed = InMemorySaver(), []
+    emma = Customer(shop, EMMA, saver)
+
+    class Killed(BaseException):
+        """The process dies; nothing of it is told to anybody."""
+
+    def dies(self: Ledger, *args: Any, **kwargs: Any) -> None:
+        killed.append(1)
+        raise Killed
+
+    emma.say("refund order 22080")
+    emma.say("yes")
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Ledger, "finish", dies)
+        emma.decide("approve")
+    assert killed
+    assert "I have refunded $129.00" in Customer(Shop.open(shop.path), EMMA, saver).decide("approve")
     assert rows("SELECT minor FROM refunds WHERE order_number = 'ORD-22080'") == [(12900,)]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
+from agentkit.ledger import Ledger
 from agentkit.testing import ENTRY_POINTS, EntryPoint
 
 
@@ -59,6 +60,12 @@ def call(request: pytest.FixtureRequest) -> EntryPoint:
 @pytest.fixture(params=["hook", "turn"])
 def granularity(request: pytest.FixtureRequest) -> str:
     return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    with Ledger("memory:") as opened:
+        yield opened
 
 
 def texts(messages: Sequence[Any]) -> list[str]:

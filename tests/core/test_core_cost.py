@@ -1,0 +1,176 @@
+"""What a run costs in things that can be counted: checkpoints, bytes, steps, bound models. Never in time."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Annotated, Any, NotRequired
+
+import pytest
+from langchain.agents import create_agent as langchain_create_agent
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from agentkit import create_agent, thread
+from agentkit.testing import ScriptedModel, ai, tool_call
+
+granularities = pytest.mark.parametrize("granularity", ["hook", "turn"])
+
+
+class Hooks(AgentMiddleware[Any, Any, Any]):
+    """Two hooks that do nothing."""
+
+    def before_model(self, state: Any, runtime: Any) -> None: ...
+
+    def after_model(self, state: Any, runtime: Any) -> None: ...
+
+
+def hooks(number: int) -> list[Any]:
+    return [type(f"Hooks{index}", (Hooks,), {})() for index in range(number)]
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def answer(request: Any) -> Any:
+    return "Three." if request.messages[-1].type == "tool" else ai("", tool_call("add", {"a": 1, "b": 2}))
+
+
+def stored_after(turns: int, factory: Any = create_agent, **more: Any) -> int:
+    """Bytes that a thread takes after that many user turns, each with a tool call."""
+    with SqliteSaver.from_conn_string(":memory:") as saver:
+        model = ScriptedModel(answer, repeat=True)
+        agent = factory(model, [add], middleware=hooks(1), checkpointer=saver, **more)
+        for _ in range(turns):
+            agent.invoke({"messages": "What is 1 + 2?"}, thread("t"))
+        (checkpoints,) = saver.conn.execute("select sum(length(checkpoint)) from checkpoints").fetchone()
+        (writes,) = saver.conn.execute("select sum(length(value)) from writes").fetchone()
+        return int(checkpoints + writes)
+
+
+@granularities
+def test_a_threads_size_grows_with_its_length(granularity: Any) -> None:
+    assert stored_after(40, granularity=granularity) < 2.3 * stored_after(20, granularity=granularity)
+
+
+def test_stored_whole_it_grows_with_the_square_as_under_langchain() -> None:
+    ours = stored_after(40, message_storage="full")
+    assert ours > 2.8 * stored_after(20, message_storage="full")
+    assert ours < 1.2 * stored_after(40, langchain_create_agent)
+
+
+APPLIED: list[int] = []
+
+
+def counted(old: int, new: int) -> int:
+    APPLIED.append(new)
+    return old + new
+
+
+class Counted(AgentState[Any]):
+    total: NotRequired[Annotated[int, counted]]
+
+
+def test_a_hook_in_line_does_not_read_the_state_again() -> None:
+    """LangGraph applies a node's writes to a copy of the state for each edge that has to choose."""
+    APPLIED.clear()
+
+    class Adds(AgentMiddleware[Any, Any, Any]):
+        state_schema = Counted
+
+        @hook_config(can_jump_to=["end"])
+        def before_model(self, state: Any, runtime: Any) -> Any:
+            return {"total": 1}
+
+        def after_model(self, state: Any, runtime: Any) -> Any:
+            return {"total": 10}
+
+    class Last(AgentMiddleware[Any, Any, Any]):  # runs before the others; the last hook of the line chooses
+        def after_model(self, state: Any, runtime: Any) -> None: ...
+
+    agent = create_agent(ScriptedModel("x"), [add], middleware=[Last(), Adds()])
+    assert agent.invoke({"messages": "hi"})["total"] == 11
+    assert APPLIED == [1, 10]
+
+
+@pytest.mark.parametrize(("jump", "following"), [("end", ()), ("model", ("Jumps.before_model",)), (None, ("model",))])
+def test_an_update_from_outside_jumps_as_a_hook_does(jump: Any, following: tuple[str, ...]) -> None:
+    class Jumps(AgentMiddleware[Any, Any, Any]):
+        @hook_config(can_jump_to=["end", "model"])
+        def before_model(self, state: Any, runtime: Any) -> None: ...
+
+    agent = create_agent(ScriptedModel("x"), [add], middleware=[Jumps()], checkpointer=InMemorySaver())
+    agent.invoke({"messages": "hi"}, thread("t"))
+    agent.update_state(thread("t"), {"jump_to": jump}, as_node="Jumps.before_model")
+    assert agent.get_state(thread("t")).next == following
+
+
+class Binds(ScriptedModel):
+    """Counts how often tools are bound to it."""
+
+    def __init__(self, *script: Any, **more: Any) -> None:
+        super().__init__(*script, **more)
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        BOUND.append([tool if isinstance(tool, dict) else (tool.name, tool.description) for tool in tools])
+        return super().bind_tools(tools, **kwargs)
+
+
+BOUND: list[Any] = []
+
+
+class Changes(AgentMiddleware[Any, Any, Any]):
+    """Changes each request in one way, from the third model call on."""
+
+    def __init__(self, how: Any) -> None:
+        super().__init__()
+        self.how = how
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(self.how(request) if len(request.messages) > 3 else request)
+
+
+def described(request: Any) -> Any:
+    request.tools[0].description = "Adds."
+    return request
+
+
+@pytest.mark.parametrize(
+    ("how", "binds"),
+    [
+        (lambda request: request, 1),
+        (lambda request: request.override(system_prompt="Be brief."), 1),
+        (described, 2),
+        (lambda request: request.override(tool_choice="any"), 2),
+        (lambda request: request.override(tools=[*request.tools, {"type": "web_search"}]), 2),
+        (lambda request: request.override(model=Binds("other", repeat=True)), 2),
+        (lambda request: request.override(model_settings={"stop": ["x"]}), 5),
+    ],
+    ids=["nothing", "the prompt", "a description", "the choice", "a tool", "the model", "settings, each time anew"],
+)
+def test_a_tools_schema_is_made_once(how: Any, binds: int) -> None:
+    BOUND.clear()
+    script = [ai("", tool_call("add", {"a": 1, "b": 2}, f"c{n}")) for n in range(5)]
+    agent = create_agent(Binds(*script, "done"), [add], middleware=[Changes(how)])
+    agent.invoke({"messages": "hi"})
+    assert len(BOUND) == binds
+
+
+def test_models_that_are_bound_are_not_kept_for_ever() -> None:
+    """Tools made anew for each request, as some middleware does."""
+    made: list[Any] = []
+
+    def anew(request: Any) -> Any:
+        copy = request.tools[0].model_copy()
+        made.append(weakref.ref(copy))
+        return request.override(tools=[copy])
+
+    script = [ai("", tool_call("add", {"a": 1, "b": 2}, f"c{n}")) for n in range(90)]
+    agent = create_agent(Binds(*script, "done"), [add], middleware=[Changes(anew)])
+    agent.invoke({"messages": "hi"})
+    gc.collect()
+    assert len(made) > 80
+    assert sum(ref() is not None for ref in made) < 70
