@@ -35,7 +35,7 @@ def confirm() -> str:
     return f"somebody said {interrupt('Shall I go on?')!r}"
 
 
-_CALLS = {
+_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Refund": ("refund", {"order_id": "A-17", "euros": 80.0}),
     "Archive": ("slow", {"order_id": "A-1"}),
     "Confirm": ("confirm", {}),
@@ -57,7 +57,7 @@ def model() -> ScriptedModel:
     return ScriptedModel(answer, repeat=True)
 
 
-tools = [order_status, refund, slow, confirm]
+tools: list[Any] = [order_status, refund, slow, confirm]
 support = create_agent(
     model(),
     tools,

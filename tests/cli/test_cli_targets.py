@@ -90,6 +90,11 @@ def test_help_tells_a_newcomer_what_there_is_and_imports_nothing_slow(real: Real
     assert slow == []
 
 
+def test_a_shell_completes_commands(real: Real) -> None:
+    done = real(_AGENTKIT_COMPLETE="complete_bash", COMP_WORDS="agentkit threads pr", COMP_CWORD="2")
+    assert done.stdout.split() == ["prune"]
+
+
 def test_without_the_extra_one_line_names_it(real: Real, folder: Path) -> None:
     folder.joinpath("typer.py").write_text("raise ModuleNotFoundError('No module named typer', name='typer')\n")
     done = real("--help")

@@ -11,12 +11,22 @@ from tests.cli.conftest import Command
 STORE = "sqlite:///threads.db"
 
 
+@pytest.fixture(scope="module")
+def made() -> dict[str, bytes]:
+    """The files of the store, once they are made."""
+    return {}
+
+
 @pytest.fixture
-def store(agentkit: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+def store(agentkit: Command, folder: Path, made: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Command:
     """A store with a thread that is done and one that waits for a decision."""
     monkeypatch.setenv("AGENTKIT_STORE", STORE)
-    assert agentkit("run", "shop:support", "Where is it?", "--thread", "done-1").exit_code == 0
-    assert agentkit("run", "shop:support", "Refund it.", "--thread", "open-1").exit_code == 1
+    if not made:
+        assert agentkit("run", "shop:support", "Where is it?", "--thread", "done-1").exit_code == 0
+        assert agentkit("run", "shop:support", "Refund it.", "--thread", "open-1").exit_code == 1
+        made.update((path.name, path.read_bytes()) for path in folder.glob("threads.db*"))
+    for name, content in made.items():
+        folder.joinpath(name).write_bytes(content)
     return agentkit
 
 
