@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from agentkit.cli.conversation import ByOption, ContextOption, StoreOption, SyncOption, ThreadOption
+from agentkit.cli.conversation import ByOption, ContextOption, StoreOption, SyncOption, ThreadOption, store_words
 from agentkit.cli.screen import Code, complain, one_line, out
 from agentkit.cli.target import Target
 
@@ -51,7 +51,7 @@ def chat(
 
     name = thread or ("main" if store else None)
     with opened(target, store=store, thread=name, context=context, sync=sync, remember=True) as talk:
-        again = shlex.join(["agentkit", "chat", target, "--store", store]) if store else None
+        again = shlex.join(["agentkit", "chat", target, *store_words(store)]) if store else None
         session = _Session(talk, out(), somebody(by), again)
         raise typer.Exit(session.hold(target))
 

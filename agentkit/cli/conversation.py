@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -31,6 +32,7 @@ __all__ = [
     "opened",
     "parsed",
     "somebody",
+    "store_words",
 ]
 
 StoreOption = Annotated[
@@ -207,6 +209,13 @@ def parsed(text: str | None, option: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise Mistake(f"{option} is not JSON: {error}") from None
+
+
+def store_words(store: str | None) -> list[str]:
+    """The option that names a store in a proposed command: without its password, and only where it is needed."""
+    from agentkit.checkpoint.url import parse
+
+    return ["--store", parse(store).shown] if store and store != os.environ.get("AGENTKIT_STORE") else []
 
 
 def somebody(by: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agentkit.cli.conversation import ContextOption, StoreOption, SyncOption, ThreadOption
+from agentkit.cli.conversation import ContextOption, StoreOption, SyncOption, ThreadOption, store_words
 from agentkit.cli.screen import Code, Failed, Mistake, err, note, one_line, out, write_json
 from agentkit.cli.target import Target
 
@@ -155,10 +155,10 @@ def _asked(waiting: list[dict[str, Any]]) -> str:
 
 
 def _approve(thread: str | None, store: str | None, target: str) -> str:
-    return shlex.join(["agentkit", "threads", "approve", target, str(thread), *(["--store", store] if store else [])])
+    return shlex.join(["agentkit", "threads", "approve", target, str(thread), *store_words(store)])
 
 
 def _say_how_to_finish(target: str, talk: Conversation, store: str | None) -> None:
     if talk.thread is not None and store:
-        command = shlex.join(["agentkit", "run", target, "--thread", talk.thread, "--store", store])
+        command = shlex.join(["agentkit", "run", target, "--thread", talk.thread, *store_words(store)])
         note(f"the thread is kept; finish the turn with: {command}")

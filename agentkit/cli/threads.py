@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from agentkit.cli.conversation import ByOption, ContextOption, SyncOption
+from agentkit.cli.conversation import ByOption, ContextOption, SyncOption, store_words
 from agentkit.cli.screen import Mistake, note, out, write_json
 from agentkit.cli.target import Target
 
@@ -133,7 +134,8 @@ def fork(
             write_json({"thread": new, "forked_from": {"thread": thread, "checkpoint": checkpoint.checkpoint_id}})
         else:
             typer.echo(new)
-            note(f"go on with: {shlex.join(['agentkit', 'chat', 'MODULE:AGENT', '--thread', new, '--store', store])}")
+            words = ["agentkit", "chat", "MODULE:AGENT", "--thread", new, *store_words(store)]
+        note(f"go on with: {shlex.join(words)}")
         return
     from agentkit.cli.conversation import opened
     from agentkit.cli.run import one_turn
@@ -151,7 +153,10 @@ def approve(
     thread: Thread,
     store: Store,
     verdict: Annotated[
-        Verdict | None, typer.Option("--decision", "-d", help="Default: ask, for each call, what to do.")
+        Verdict | None,
+        typer.Option(
+            "--decision", "-d", metavar="WHAT", help="approve, reject, edit or respond. Default: ask, for each call."
+        ),
     ] = None,
     call: Annotated[
         str | None, typer.Option(metavar="ID", help="The tool call that is meant, if several wait.")
@@ -176,6 +181,7 @@ def approve(
     from agentkit.cli.run import one_turn
     from agentkit.middleware import decide, pending_approvals
 
+    _refuse_missing(store)
     with opened(target, store=store, thread=thread, context=context, sync=sync) as talk:
         snapshot = talk.state()
         if not snapshot.interrupts:
@@ -228,11 +234,21 @@ def prune(
 def _opened(store: str, agent: str | None = None) -> Saver:
     from agentkit.checkpoint import open
 
+    _refuse_missing(store)
     saver = open(store)
     graph = _graph(agent)
     if (builder := getattr(graph, "builder", None)) is not None:
         saver.allow(builder.state_schema)
     return saver
+
+
+def _refuse_missing(store: str) -> None:
+    """Refuse a file that is not there: opening it would make it."""
+    from agentkit.checkpoint.url import parse
+
+    url = parse(store)
+    if url.kind == "sqlite" and not Path(url.target).exists():
+        raise Mistake(f"there is no store {url.shown}: {Path(url.target).resolve()} does not exist")
 
 
 def _graph(agent: str | None) -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agentkit.cli.conversation import store_words
 from tests.cli.conftest import Command, Real
 
 STORE = "sqlite:///threads.db"
@@ -72,6 +73,10 @@ def test_a_paused_turn_says_how_to_decide(agentkit: Command) -> None:
     assert done.stdout == "Let me see.\n"
     assert "waits for a decision on refund" in done.stderr
     assert f"agentkit threads approve shop:support t-1 --store {STORE}\n" in done.stderr
+
+
+def test_a_proposed_command_names_the_store_without_its_password() -> None:
+    assert store_words("postgresql://ann:secret@db/agents") == ["--store", "postgresql://ann@db/agents"]
 
 
 @pytest.mark.parametrize(

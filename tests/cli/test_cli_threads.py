@@ -120,6 +120,13 @@ def test_prune_says_first_and_leaves_what_is_needed(store: Command) -> None:
     assert done.stdout == "Done: refunded 80.0 euros for A-17.\n"
 
 
+def test_looking_at_a_store_that_is_not_there_makes_none(agentkit: Command, folder: Path) -> None:
+    done = agentkit("threads", "list", "--store", "sqlite:///treads.db")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "there is no store sqlite:///treads.db" in done.stderr
+    assert not folder.joinpath("treads.db").exists()
+
+
 def test_an_old_thread_is_young_enough(store: Command) -> None:
     assert store("threads", "prune", "--older-than", "30d").stdout.startswith("deleted 0 steps of 0 threads")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Final
 
 from rich.cells import cell_len
@@ -180,9 +181,9 @@ class _Canvas:
         lines = []
         for y in range(max(rows, default=-1) + 1):
             line = Text()
-            for x in range(max(rows[y], default=-1) + 1):
-                character, style = rows[y].get(x, (" ", ""))
-                line.append(character, style=style or None)
+            cells = [rows[y].get(x, (" ", "")) for x in range(max(rows[y], default=-1) + 1)]
+            for style, run in groupby(cells, key=lambda cell: cell[1]):
+                line.append("".join(character for character, _ in run), style=style or None)
             line.rstrip()
             lines.append(line)
         return Text("\n").join(lines)
