@@ -9,11 +9,9 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.text import Text
 
@@ -87,10 +85,10 @@ def one_line(error: BaseException) -> str:
 
 def write_json(value: Any) -> None:
     """Write one JSON document to stdout, as one line if it is piped; what JSON cannot hold becomes text."""
+    from pydantic import TypeAdapter
+
     indent = 2 if sys.stdout.isatty() else None
-    plain = to_jsonable_python(value, serialize_unknown=True, inf_nan_mode="constants")
-    if isinstance(plain, Mapping):
-        plain = dict(plain)
+    plain = TypeAdapter(Any).dump_python(value, mode="json", fallback=str)
     sys.stdout.write(json.dumps(plain, indent=indent, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 

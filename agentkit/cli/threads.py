@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from agentkit.cli.conversation import ByOption, ContextOption, SyncOption, store_words
 from agentkit.cli.screen import Mistake, note, out, write_json
 from agentkit.cli.target import Target
+from agentkit.cli.telling import age, changes, question, size, table, when
 
 if TYPE_CHECKING:
     from agentkit.checkpoint import Saver
@@ -46,8 +44,6 @@ Agent = Annotated[
 ]
 
 _STYLES: Final = {"done": "green", "waiting": "yellow", "resumable": "cyan", "running": "blue", "unreadable": "red"}
-_SPANS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_BRIEF: Final = 24  # characters of a value that are shown beside its name
 _SHORT: Final = 8  # characters of an id that are shown
 
 
@@ -81,11 +77,11 @@ def list_(
     if not found:
         note("the store has no threads")
         return
-    table = _table("thread", "status", "steps", "size", "first", "last")
+    rows = table("thread", "status", "steps", "size", "first", "last")
     for one in found:
         status = Text(one.status, style=_STYLES[one.status])
-        table.add_row(one.id, status, str(one.checkpoints), _size(one.bytes), _when(one.first), _when(one.last))
-    out().print(table)
+        rows.add_row(one.id, status, str(one.checkpoints), size(one.bytes), when(one.first), when(one.last))
+    out().print(rows)
 
 
 @threads.command()
@@ -100,13 +96,13 @@ def show(thread: Thread, store: Store, agent: Agent = None, as_json: AsJson = Fa
     if as_json:
         write_json({"thread": thread, "steps": [asdict(step) for step in steps], "waiting": waiting})
         return
-    table = _table("step", "checkpoint", "time", "ran", "changed")
+    rows = table("step", "checkpoint", "time", "ran", "changed")
     for number, step in enumerate(steps, 1):
         ran = ", ".join(step.nodes) or ("(start)" if step.source == "loop" else f"({step.source})")
-        table.add_row(str(number), f"…{step.checkpoint_id[-_SHORT:]}", f"{step.at:%H:%M:%S}", ran, _changes(step))
-    out().print(table)
+        rows.add_row(str(number), f"…{step.checkpoint_id[-_SHORT:]}", f"{step.at:%H:%M:%S}", ran, changes(step))
+    out().print(rows)
     for value in waiting:
-        note(f"waits for {_question(value)}", style="yellow")
+        note(f"waits for {question(value)}", style="yellow")
 
 
 @threads.command()
@@ -216,16 +212,16 @@ def prune(
 
     if keep_last is None and older_than is None:
         raise Mistake("say what may go: --keep-last 10, --older-than 30d, or both")
-    age = _age(older_than) if older_than else None
+    oldest = age(older_than) if older_than else None
     with _opened(store, agent) as saver:
         graph = _graph(agent)
-        report = pruned(saver, thread=thread, keep_last=keep_last, older_than=age, graph=graph, dry_run=dry_run)
+        report = pruned(saver, thread=thread, keep_last=keep_last, older_than=oldest, graph=graph, dry_run=dry_run)
     if as_json:
         write_json({**asdict(report), "dry_run": dry_run})
         return
     done = "would delete" if dry_run else "deleted"
     steps, number = report.checkpoints, report.threads
-    typer.echo(f"{done} {steps} steps of {number} threads ({_size(report.bytes)}); {report.kept} are kept")
+    typer.echo(f"{done} {steps} steps of {number} threads ({size(report.bytes)}); {report.kept} are kept")
 
 
 # ---- stores
@@ -318,81 +314,3 @@ def _which(pending: Sequence[Any], waiting: Sequence[str], call: str | None) -> 
     if call is not None and not pending:
         return f"no call {call!r} waits; waiting: {', '.join(waiting)}"
     return f"several calls wait; name one with --call: {', '.join(waiting)}"
-
-
-# ---- words
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        right = column in ("step", "steps", "size")
-        table.add_column(column, justify="right" if right else "left", no_wrap=column != "changed", overflow="fold")
-    return table
-
-
-def _changes(step: Step) -> Text:
-    """What a step wrote: its messages one by one, other fields by name, with the value if it is short."""
-    lines, others = [], []
-    for name, values in step.changed.items():
-        written = [one for value in values for one in (value if isinstance(value, list) else [value])]
-        if name == "messages":
-            lines += [_cut(_told(one)) for one in written]
-        else:
-            shown = _told(written[-1]) if written else ""
-            others.append(f"{name} = {shown}" if 0 < len(shown) <= _BRIEF else name)
-    text = Text("\n".join(lines))
-    if others:
-        text.append(("\n" if lines else "") + ", ".join(others), style="dim")
-    return text
-
-
-def _told(value: Any) -> str:
-    """One written value in a few words."""
-    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-
-    if isinstance(value, AIMessage) and value.tool_calls:
-        calls = ", ".join(f"{call['name']}({_arguments(call['args'])})" for call in value.tool_calls)
-        return f"ai calls {calls}"
-    if isinstance(value, ToolMessage):
-        return f"tool {value.name or ''} {value.status}: {value.text}"
-    if isinstance(value, BaseMessage):
-        return f"{value.type} {str(value.text)!r}"
-    if isinstance(value, Mapping) and "role" in value:
-        return f"{value['role']} {str(value.get('content'))!r}"
-    return str(value)
-
-
-def _arguments(args: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in args.items())
-
-
-def _cut(line: str) -> str:
-    line = " ".join(line.split())
-    return line if len(line) <= 100 else f"{line[:99]}…"
-
-
-def _question(value: Any) -> str:
-    if isinstance(value, Mapping) and "name" in value and "args" in value:
-        return f"a decision on {value['name']}({_arguments(value['args'])}), call {value.get('tool_call_id')}"
-    return f"an answer to {value!r}"
-
-
-def _when(at: datetime) -> str:
-    local = at.astimezone() if at.tzinfo else at.replace(tzinfo=UTC).astimezone()
-    return f"{local:%Y-%m-%d %H:%M}"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError
-
-
-def _age(text: str) -> timedelta:
-    match = re.fullmatch(r"(\d+)([smhdw])", text.strip())
-    if match is None:
-        raise Mistake(f"{text!r} is no length of time; write a number and one of s, m, h, d, w, such as 30d")
-    return timedelta(**{_SPANS[match[2]]: int(match[1])})

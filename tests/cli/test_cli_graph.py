@@ -89,12 +89,12 @@ def test_an_svg_holds_every_name_and_reaches_nowhere(agentkit: Command, folder: 
 
 
 def test_a_png_is_one_and_is_written_to_a_pipe_too(agentkit: Command, folder: Path) -> None:
-    assert agentkit("graph", "shop:support", "-o", "out.png").exit_code == 0
+    assert agentkit("graph", "shop:make", "-o", "out.png").exit_code == 0
     image = Image.open(folder / "out.png")
     assert image.format == "PNG"
     colors = {color for _, color in image.convert("RGB").getcolors(1 << 24) or ()}
     assert (0xDC, 0xFC, 0xE7) in colors  # the model's box
-    piped = agentkit("graph", "shop:support", "--format", "png")
+    piped = agentkit("graph", "shop:make", "--format", "png")
     assert Image.open(io.BytesIO(piped.stdout_bytes)).size == image.size
 
 
