@@ -7,6 +7,7 @@ as much as one. Each answers with one line: how it ended, and what it saw.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -167,6 +168,7 @@ def race(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve() -> None:
+    gc.freeze()  # what is imported is shared with every fork, and not walked by its collector
     for line in sys.stdin:
         orders = json.loads(line)
         children = [_fork(order) for order in orders]
