@@ -124,6 +124,11 @@ class Approval(Middleware):
             raise ConfigurationError(f"Approval: two rules are called {twice[0]!r}; give each a `label` of its own.")
         self._key = "; ".join(labels)  # tells the policies of one agent apart, in every process
 
+    @property
+    def policy(self) -> tuple[ApprovalRule, ...]:
+        """The rules."""
+        return self._rules
+
     # ---- when the model has answered: judge its calls, once
 
     def wrap_model_call(self, request: ModelRequest[Any]) -> Generator[ModelRequest[Any], ModelResponse[Any], Any]:
@@ -245,7 +250,7 @@ class Approval(Middleware):
                 verdict.call = question.edited(decision)
                 after = self._case(request, verdict.call, tools)
                 # whoever wrote the call consents to it, but only under rules they were asked under
-                consents = [] if set(after.rules) - set(case.rules) else [record["by"]]
+                consents = [record["by"]] if all(rule in case.rules for rule in after.rules) else []
                 case = after
                 editors.append(record["by"])
             else:

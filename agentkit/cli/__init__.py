@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
 
 _EXTRA = frozenset(("typer", "rich"))
-_MISTAKE = 2
+_MISTAKE, _INTERRUPTED = 2, 130
 
 
 def main() -> None:
@@ -22,4 +23,11 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(_MISTAKE)
-    app(prog_name="agentkit")
+    try:
+        app(prog_name="agentkit")
+    except SystemExit as done:
+        if done.code == _INTERRUPTED:  # whoever pressed Ctrl-C does not wait for threads that a tool has left running
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(_INTERRUPTED)
+        raise

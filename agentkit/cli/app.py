@@ -8,18 +8,24 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from agentkit.cli import check, graph, plan, trace
-from agentkit.cli.screen import Code, Mistake, complain, forgiving, one_line
+from agentkit.cli import chat, check, graph, plan, run, threads, trace
+from agentkit.cli.screen import Code, Stop, complain, forgiving, one_line
 
 __all__ = ["app"]
 
 COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
+    "run": run.run,
+    "chat": chat.chat,
     "check": check.check,
     "graph": graph.graph,
     "plan": plan.plan,
     "trace": trace.trace,
 }
-GROUPS: Final[Mapping[str, typer.Typer]] = {}
+GROUPS: Final[Mapping[str, typer.Typer]] = {
+    "threads": threads.threads,
+}
+
+_UsageError: Final[Any] = typer.BadParameter.__mro__[1]  # has no public name of its own since Typer holds Click inside
 
 
 class _Guarded(TyperGroup):
@@ -30,27 +36,33 @@ class _Guarded(TyperGroup):
         forgiving()
         try:
             return super().invoke(ctx)
-        except Mistake as mistake:
-            if ctx.params.get("traceback"):
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except _UsageError as error:
+            if "\n" in error.message:  # a help page
                 raise
-            complain(str(mistake))
+            command = error.ctx.command_path if error.ctx else "agentkit"
+            complain(f"{error.format_message().rstrip('.')}; see {command} --help")
             raise typer.Exit(Code.mistake) from None
         except KeyboardInterrupt:
             raise typer.Exit(Code.interrupted) from None
-        except (typer.Exit, typer.Abort, BrokenPipeError):
-            raise
         except Exception as error:
-            if ctx.params.get("traceback") or not _is_named(error):
+            code = _code_of(error)
+            if code is None or ctx.params.get("traceback"):
                 raise
-            complain(one_line(error))
-            raise typer.Exit(Code.findings) from None
+            complain(str(error) if isinstance(error, Stop) else one_line(error))
+            raise typer.Exit(code) from None
 
 
-def _is_named(error: Exception) -> bool:
-    """Whether an error says by itself what was wrong; any other is a defect, whose traceback is wanted."""
-    from agentkit.errors import AgentkitError
+def _code_of(error: Exception) -> Code | None:
+    """How a command ends after an error; None if it does not say by itself what was wrong: that is a defect."""
+    if isinstance(error, Stop):
+        return error.code
+    from agentkit.errors import AgentkitError, ConfigurationError, InvalidStoreUrl, MissingDriver
 
-    return isinstance(error, AgentkitError)
+    if isinstance(error, ConfigurationError | InvalidStoreUrl | MissingDriver):
+        return Code.mistake
+    return Code.findings if isinstance(error, AgentkitError) else None
 
 
 app = typer.Typer(

@@ -1,22 +1,26 @@
-"""`agentkit graph`: a picture of a graph or an agent, drawn offline."""
+"""`agentkit graph`: a picture of an agent or of any graph."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agentkit.cli.screen import Mistake
-from agentkit.cli.target import Target, load
+from agentkit.cli.screen import Mistake, note, out, write_json
+from agentkit.cli.target import Target
+
+if TYPE_CHECKING:
+    from agentkit.cli.pictures.parts import Picture
 
 __all__ = ["graph"]
 
 
 class Format(StrEnum):
-    """What kind of picture."""
+    """What a picture is made as."""
 
     ascii = "ascii"
     mermaid = "mermaid"
@@ -24,53 +28,103 @@ class Format(StrEnum):
     png = "png"
 
 
-_ENDINGS = {".svg": Format.svg, ".png": Format.png, ".mmd": Format.mermaid, ".mermaid": Format.mermaid}
+_BY_ENDING = {".svg": Format.svg, ".png": Format.png, ".mmd": Format.mermaid, ".mermaid": Format.mermaid}
 
 
 def graph(
     target: Target,
     form: Annotated[
-        Format | None, typer.Option("--format", help="What kind. Default: by the ending of --output, else ascii.")
+        Format | None, typer.Option("--format", "-f", help="Default: by the ending of --output, else ascii.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it there instead of to stdout.")
+    ] = None,
+    flat: Annotated[bool, typer.Option("--flat", help="Leave out what is inside of sub-graphs.")] = False,
+    width: Annotated[
+        int | None, typer.Option(min=40, metavar="COLUMNS", help="Of the ascii picture. Default: the terminal's.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write boxes and links as one JSON document.")] = False,
 ) -> None:
-    """Draw an agent or any LangGraph graph, offline. Hooks stand by phase; gates and what asks a person are marked."""
-    from agentkit.cli.picture.layout import laid_out
-    from agentkit.cli.picture.mermaid import as_mermaid
-    from agentkit.cli.picture.model import picture_of
-    from agentkit.cli.picture.scene import scene_of
-    from agentkit.cli.picture.svg import as_svg
-    from agentkit.cli.picture.text import as_text
-    from agentkit.errors import NoGraph
+    """Draw an agent, or any LangGraph graph.
 
-    kind = form or (_ENDINGS.get(output.suffix, Format.ascii) if output is not None else Format.ascii)
+    An agent's hooks are grouped by phase; gates and calls that need approval are marked. Dashed ways are decided while
+    the graph runs. Nothing is sent anywhere.
+    """
+    from agentkit.cli.pictures.graphs import picture_of
+    from agentkit.cli.target import graph as graph_of
+
+    form = form or (_BY_ENDING.get(output.suffix.lower()) if output else None) or Format.ascii
+    if form is Format.png and output is None and sys.stdout.isatty():
+        raise Mistake("a PNG is no text for a terminal; name a file with --output agent.png")
+    picture = picture_of(graph_of(target), inner=not flat)
+    if as_json:
+        write_json(_data(picture))
+    elif output is not None:
+        _write(output, _drawn(picture, form, width or 100))
+        note(f"{output}: {len(picture.boxes)} boxes as {form.value}")
+    elif form is Format.ascii:
+        _show(picture, width)
+    elif form is Format.png:
+        sys.stdout.buffer.write(_drawn(picture, form, 0))
+    else:
+        typer.echo(_drawn(picture, form, 0).decode(), nl=False)
+
+
+def _drawn(picture: Picture, form: Format, width: int) -> bytes:
+    if form is Format.ascii:
+        from agentkit.cli.pictures.text import as_text
+
+        return f"{as_text(picture, width).plain}\n".encode()
+    if form is Format.mermaid:
+        from agentkit.cli.pictures.mermaid import as_mermaid
+
+        return as_mermaid(picture).encode()
+    from agentkit.cli.pictures.vector import as_png, as_svg
+
+    if form is Format.svg:
+        return as_svg(picture).encode()
     try:
-        picture = picture_of(load(target))
-    except NoGraph as error:
-        raise Mistake(str(error)) from error
-    if kind is Format.png:
-        try:
-            from agentkit.cli.picture.png import as_png  # Pillow is slow to import
-        except ModuleNotFoundError as missing:
-            raise Mistake(
-                f"a PNG needs the package {missing.name}: pip install 'agentkit[cli]'; or draw --format svg"
-            ) from None
-        _write(as_png(scene_of(laid_out(picture))), output)
-    elif kind is Format.svg:
-        _write(as_svg(scene_of(laid_out(picture))).encode(), output)
-    elif kind is Format.mermaid:
-        _write(as_mermaid(picture).encode(), output)
-    else:
-        plain = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-        _write(as_text(laid_out(picture), ascii_only=plain).encode(), output)
+        return as_png(picture)
+    except ImportError:
+        raise Mistake("a PNG needs the package pillow; install it with: pip install 'agentkit[cli]'") from None
 
 
-def _write(data: bytes, output: Path | None) -> None:
-    if output is not None:
-        output.write_bytes(data)
-    elif data.startswith(b"\x89PNG"):
-        if sys.stdout.isatty():
-            raise Mistake("a PNG is not for the terminal; name a file: --output graph.png")
-        sys.stdout.buffer.write(data)
-    else:
-        sys.stdout.write(data.decode())
+def _show(picture: Picture, width: int | None) -> None:
+    from agentkit.cli.pictures.text import as_text
+
+    console = out()
+    columns = width or console.width
+    text = as_text(picture, columns, plain=not _can_draw())
+    console.print(text, soft_wrap=True)
+    widest = max(map(len, text.plain.splitlines()), default=0)
+    if console.is_terminal and widest > console.width:
+        note(f"the picture is {widest} columns wide; -o agent.svg makes one that can be scrolled")
+
+
+def _can_draw() -> bool:
+    try:
+        "┌▼┄".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise Mistake(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _data(picture: Picture) -> dict[str, Any]:
+    boxes = [
+        {
+            "id": box.id,
+            "kind": box.kind,
+            "lines": box.lines,
+            "marks": box.marks,
+            "inner": _data(box.inner) if box.inner else None,
+        }
+        for box in picture.boxes
+    ]
+    return {"boxes": boxes, "links": [asdict(link) for link in picture.links]}

@@ -9,16 +9,25 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, NoReturn
+from typing import Any
 
-import typer
-from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Code", "Mistake", "complain", "err", "fail", "forgiving", "note", "one_line", "out", "write_json"]
+__all__ = [
+    "Code",
+    "Failed",
+    "Mistake",
+    "Stop",
+    "complain",
+    "err",
+    "forgiving",
+    "note",
+    "one_line",
+    "out",
+    "write_json",
+]
 
 
 class Code(IntEnum):
@@ -32,11 +41,20 @@ class Code(IntEnum):
     interrupted = 130
 
 
-class Mistake(Exception):
-    """A user's mistake: shown as one line without a traceback, and the command ends with code 2.
+class Stop(Exception):
+    """Ends a command: shown as one line without a traceback, then the process ends with `code`."""
 
-    The message says what is wrong and how to mend it.
-    """
+    code = Code.findings
+
+
+class Mistake(Stop):
+    """The user asked for something that cannot be; the message says what is wrong and how to mend it."""
+
+    code = Code.mistake
+
+
+class Failed(Stop):
+    """The work failed; raised from the exception that it failed with."""
 
 
 def out() -> Console:
@@ -59,12 +77,6 @@ def complain(problem: str) -> None:
     err().print(Text.assemble(("error: ", "bold red"), problem))
 
 
-def fail(problem: str) -> NoReturn:
-    """Say that the work failed, and end with code 1."""
-    complain(problem)
-    raise typer.Exit(Code.findings)
-
-
 def one_line(error: BaseException) -> str:
     """An exception as one line."""
     text = " ".join(str(error).split())
@@ -73,10 +85,10 @@ def one_line(error: BaseException) -> str:
 
 def write_json(value: Any) -> None:
     """Write one JSON document to stdout, as one line if it is piped; what JSON cannot hold becomes text."""
+    from pydantic import TypeAdapter
+
     indent = 2 if sys.stdout.isatty() else None
-    plain = to_jsonable_python(value, serialize_unknown=True, inf_nan_mode="constants")
-    if isinstance(plain, Mapping):
-        plain = dict(plain)
+    plain = TypeAdapter(Any).dump_python(value, mode="json", fallback=str)
     sys.stdout.write(json.dumps(plain, indent=indent, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 

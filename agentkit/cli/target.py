@@ -33,11 +33,12 @@ _FORM: Final = "write MODULE:NAME, such as shop.agents:support, or path/to/file.
 _SHOWN: Final = 8  # names that an error lists
 
 
-def load(target: str, **offers: Any) -> Any:
+def load(target: str, runner: asyncio.Runner | None = None, **offers: Any) -> Any:
     """The object that a target names; a factory function is called.
 
     Args:
         target: `MODULE:NAME` or `path/to/file.py:NAME`; the current folder is searched for modules.
+        runner: What runs an async factory, if the event loop must live on.
         offers: Arguments for a factory, of which it is given those that it has parameters for.
 
     Raises:
@@ -57,10 +58,10 @@ def load(target: str, **offers: Any) -> Any:
             found = getattr(found, part)
         except AttributeError:
             raise Mistake(f"{where} has no {name!r}. {_there_is(module)}") from None
-    return _made(found, target, offers)
+    return _made(found, target, runner, offers)
 
 
-def graph(target: str, **offers: Any) -> Any:
+def graph(target: str, runner: asyncio.Runner | None = None, **offers: Any) -> Any:
     """The compiled graph that a target names; a builder is compiled.
 
     Raises:
@@ -69,7 +70,7 @@ def graph(target: str, **offers: Any) -> Any:
     from langgraph.graph import StateGraph
     from langgraph.pregel import Pregel
 
-    found = load(target, **offers)
+    found = load(target, runner, **offers)
     if isinstance(found, StateGraph):
         try:
             return found.compile(checkpointer=offers.get("checkpointer"))
@@ -141,7 +142,7 @@ def _from_file(path: str) -> ModuleType:
     return module
 
 
-def _made(found: Any, target: str, offers: Mapping[str, Any]) -> Any:
+def _made(found: Any, target: str, runner: asyncio.Runner | None, offers: Mapping[str, Any]) -> Any:
     """The object itself, or what it makes if it is a function."""
     if not inspect.isroutine(found):
         return found
@@ -155,7 +156,9 @@ def _made(found: Any, target: str, offers: Mapping[str, Any]) -> Any:
         raise Mistake(f"{target} cannot be called: it needs {', '.join(needed)}. Name a function without parameters.")
     try:
         made = found(**{name: value for name, value in offers.items() if name in parameters})
-        return asyncio.run(made) if inspect.iscoroutine(made) else made
+        if inspect.iscoroutine(made):
+            return runner.run(made) if runner is not None else asyncio.run(made)
+        return made
     except Exception as error:
         raise Mistake(_broken(f"{target}()", error)) from error
 

@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.text import Text
 
 from agentkit import exit_of
+from agentkit.cli.terminal import View
 from agentkit.middleware import Decision, PendingApproval, decide, pending_approvals
 from examples.order_assistant.planner.understand import LANGUAGES
-from examples.order_assistant.terminal import View
 from examples.order_assistant.texts import TEXTS
 from examples.order_assistant.tools import ShopContext
 

@@ -16,12 +16,12 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from agentkit import Limits
+from agentkit.cli.terminal import ToolLines, Typewriter
 from examples.order_assistant.assistant import build
 from examples.order_assistant.offline_model import DialoguePlanner
 from examples.order_assistant.planner import Step
 from examples.order_assistant.session import Session
 from examples.order_assistant.shop import Shop
-from examples.order_assistant.terminal import ToolLines, Typewriter
 from examples.order_assistant.texts import TEXTS
 from tests.examples.shop_calls import EMMA, WANG
 

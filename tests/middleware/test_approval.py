@@ -417,6 +417,11 @@ class TestSeveralApprovers:
         answer(agent, p={"type": "approve", "by": "ann"})
         assert desk.values == [4]
 
+    def test_the_people_of_a_rule_may_be_a_list_when_one_of_them_edits(self, desk: Any, asked: Any) -> None:
+        agent = asked(ApprovalRule(tool="pay", among=["ann", "bob"]))
+        answer(agent, p={"type": "edit", "by": "bob", "edited_action": {"args": {"x": 4}}})
+        assert desk.values == [4]
+
     def test_each_rule_wants_its_own_people(self, desk: Any, asked: Any) -> None:
         agent = asked(
             ApprovalRule(tool="pay", among=["ann"], label="desk"), ApprovalRule(tool="pay", among=["bob"], label="boss")

@@ -1,4 +1,4 @@
-"""Show a running agent in the terminal: text as it streams, one line per tool call."""
+"""Show a running agent in the terminal: text as it streams, one line per tool call. Needs the extra `cli`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Protocol
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from rich.cells import cell_len
@@ -15,12 +15,62 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-__all__ = ["ToolLines", "Typewriter", "View"]
+__all__ = ["ENGLISH", "Page", "ToolLines", "Typewriter", "View"]
+
+ENGLISH: Final[Mapping[str, str]] = {
+    "assistant": "agent",
+    "done": "done",
+    "failed": "failed",
+    "waiting": "waits for a decision",
+    "stopped": "stopped",
+}
+"""The texts around a conversation."""
 
 # A line may not begin with one of these; they hang over the margin instead.
 _CLOSING = frozenset("，。！？；：、）》”’…")  # noqa: RUF001 - Chinese punctuation is meant
 _OPENING = frozenset("（《“‘")  # noqa: RUF001
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "waiting": ("?", "cyan"), "stopped": ("-", "yellow")}
+
+
+class Writer(Protocol):
+    """Where the words of an agent go."""
+
+    def begin(self, label: str) -> None:
+        """Start an answer."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Take a piece of it."""
+        ...
+
+    def end(self) -> None:
+        """Finish the line."""
+        ...
+
+
+@dataclass
+class Page:
+    """Pass text on as it comes, without a label and without line breaks of its own: for pipes."""
+
+    console: Console
+    _open: bool = False
+
+    def begin(self, label: str) -> None:
+        """Start an answer on a line of its own."""
+        self.end()
+
+    def write(self, text: str) -> None:
+        """Print a piece."""
+        if text:
+            self.console.file.write(text)
+            self.console.file.flush()
+            self._open = not text.endswith("\n")
+
+    def end(self) -> None:
+        """Begin a new line, unless at the start of one."""
+        if self._open:
+            self.console.file.write("\n")
+            self._open = False
 
 
 @dataclass
@@ -31,6 +81,12 @@ class Typewriter:
     column: int = 0
     _word: str = ""
     _gap: str = ""
+
+    def begin(self, label: str) -> None:
+        """Say who speaks, at the start of a line."""
+        if label:
+            self.console.print(Text(label, style="bold cyan"), end="")
+            self.column = cell_len(label)
 
     def write(self, text: str) -> None:
         """Print what is complete; a word that may go on is kept back."""
@@ -157,14 +213,17 @@ class View:
     """Everything one run shows. Feed it the parts of a stream, then `close` it."""
 
     console: Console
-    words: Mapping[str, str]
-    known: set[str]
+    words: Mapping[str, str] = field(default_factory=lambda: ENGLISH)
+    known: set[str] = field(default_factory=set)
     """Ids of messages that were there before the run."""
+    writer: Writer | None = None
+    """Where the words go. Default: to the console, with line breaks between words."""
     _speaking: bool = False
 
     def __post_init__(self) -> None:
         """Set up the two kinds of lines."""
-        self._typewriter = Typewriter(self.console)
+        self._label = "" if self.writer else f"{self.words['assistant']} > "
+        self._writer = self.writer or Typewriter(self.console)
         self._tools = ToolLines(self.console, self.words)
 
     def resume(self, calls: Iterable[ToolCall]) -> None:
@@ -186,7 +245,7 @@ class View:
                 if message.id in self.known:  # a mended history comes as a whole
                     continue
                 if isinstance(message, AIMessage) and message.tool_calls:
-                    self._typewriter.end()
+                    self._writer.end()
                     self._speaking = False
                     self._tools.start(message.tool_calls)
                 elif isinstance(message, ToolMessage):
@@ -195,17 +254,15 @@ class View:
     def close(self) -> None:
         """Finish what is open, also after an error."""
         self._tools.close()
-        self._typewriter.end()
+        self._writer.end()
 
     def say(self, text: str) -> None:
         """Print a piece of the assistant's answer."""
         if not self._speaking:
             self._speaking = True
             self._tools.close()
-            label = f"{self.words['assistant']} > "
-            self.console.print(Text(label, style="bold cyan"), end="")
-            self._typewriter.column = cell_len(label)
-        self._typewriter.write(text)
+            self._writer.begin(self._label)
+        self._writer.write(text)
 
 
 def _messages(update: Any) -> list[BaseMessage]:

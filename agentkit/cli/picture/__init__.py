@@ -1,1 +1,0 @@
-"""Pictures of graphs, drawn offline: one layout, written as text, SVG or PNG; and Mermaid."""
