@@ -1,12 +1,9 @@
-"""The command `agentkit`: what a newcomer types, in this process and in one of its own."""
+"""`agentkit check`: what a newcomer types."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,19 +91,10 @@ def agentkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     return run
 
 
-def test_help_lists_the_commands(agentkit: Command) -> None:
-    done = agentkit("--help")
+def test_check_explains_itself(agentkit: Command) -> None:
+    done = agentkit("check", "--help")
     assert done.status == 0
-    for name in ("check", "graph", "plan"):
-        assert f"│ {name} " in done.out
-    assert all(len(line) <= 80 for line in done.out.splitlines())
-
-
-@pytest.mark.parametrize("command", ["check", "graph", "plan"])
-def test_each_command_explains_itself(agentkit: Command, command: str) -> None:
-    done = agentkit(command, "--help")
-    assert done.status == 0
-    assert f"agentkit {command}" in done.out
+    assert "agentkit check" in done.out
     assert "MODULE:" in done.out
 
 
@@ -152,59 +140,6 @@ def test_check_asks_for_durability(agentkit: Command) -> None:
     assert "AK403 saver-not-durable" in done.out
 
 
-# ---- graph and plan
-
-
-def test_graph_draws_an_agent_within_80_columns(agentkit: Command) -> None:
-    done = agentkit("graph", "my_graphs:support")
-    assert done.status == 0
-    lines = done.out.splitlines()
-    assert "before model ◆ Gates.before_model ◄" in done.out
-    assert "tools        ‖ tools" in done.out
-    assert "tools: inside Approval, Reuse, ToolRetry; Approval asks a person" in lines
-    assert all(len(line) <= 80 for line in lines)
-
-
-def test_graph_draws_lanes_from_each_source_to_each_target(agentkit: Command) -> None:
-    lines = agentkit("graph", "my_graphs:twice").out.splitlines()
-    order = [line.split()[1] for line in lines[: lines.index("")] if line[0] in "●○‖"]
-    assert order[0] == "start"
-    assert order[-1] == "end"
-    entered = [line for line in lines if "◄" in line]
-    assert len(entered) == 2  # one of the branches stands right below the start, the other is reached by a lane
-
-
-def test_graph_writes_svg_that_shows_every_node(agentkit: Command, tmp_path: Path) -> None:
-    assert agentkit("graph", "my_graphs:support", "-o", "agent.svg").status == 0
-    drawing = ElementTree.parse(tmp_path / "agent.svg").getroot()
-    texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"start", "model", "tools", "Gates.before_model", "before model", "end"} <= {*texts}
-    assert float(drawing.attrib["height"]) > 100
-
-
-def test_graph_writes_png(agentkit: Command, tmp_path: Path) -> None:
-    from PIL import Image
-
-    assert agentkit("graph", "my_graphs:support", "--format", "png", "-o", "agent.png").status == 0
-    with Image.open(tmp_path / "agent.png") as image:
-        assert image.format == "PNG"
-        assert min(image.size) > 100
-        assert len(image.getcolors(1_000_000) or []) > 5
-
-
-def test_graph_writes_mermaid_with_the_phases(agentkit: Command) -> None:
-    done = agentkit("graph", "my_graphs:support", "--format", "mermaid")
-    assert done.out.startswith("flowchart TD\n")
-    assert '  subgraph "before model"' in done.out
-    assert done.out.count("subgraph") == done.out.count("\n  end\n")
-    assert '{{"Gates.before_model<br>gate"}}' in done.out
-
-
-def test_plan_shows_the_stops(agentkit: Command) -> None:
-    assert agentkit("plan", "my_graphs:support").out.startswith("start -> Gates.before_agent\n")
-    assert json.loads(agentkit("plan", "my_graphs:support", "--json").out)["loop_entry"] == "Gates.before_model"
-
-
 # ---- mistakes
 
 
@@ -218,9 +153,6 @@ def test_plan_shows_the_stops(agentkit: Command) -> None:
         (["check", "broken:x"], "broken failed: ModuleNotFoundError: No module named 'nothing_like_that'"),
         (["check", "my_graphs:StateGraph"], "error: type is no graph that can be checked"),
         (["check", "my_graphs:support", "--ignore", "AK000"], "error: there is no rule 'AK000'"),
-        (["graph", "my_graphs"], "names nothing in the module; write MODULE:NAME"),
-        (["graph", "my_graphs:START"], "error: str is no graph"),
-        (["plan", "my_graphs:twice"], "is a graph without a plan"),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(agentkit: Command, arguments: list[str], told: str) -> None:
@@ -233,24 +165,3 @@ def test_a_mistake_is_one_line_and_status_2(agentkit: Command, arguments: list[s
 def test_an_unknown_command_or_option_is_status_2(agentkit: Command) -> None:
     assert agentkit("draw").status == 2
     assert agentkit("check", "my_graphs", "--formt", "json").status == 2
-
-
-def test_without_pillow_a_png_says_what_to_install(agentkit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "agentkit.cli.picture.png", raising=False)
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    done = agentkit("graph", "my_graphs:support", "-o", "agent.png")
-    assert done.status == 2
-    assert done.err == "error: a PNG needs the package PIL: pip install 'agentkit[cli]'; or draw --format svg\n"
-
-
-def test_output_that_knows_only_ascii_gets_only_ascii(root: Path, agentkit: Command) -> None:
-    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-m", "agentkit.cli", "graph", "my_graphs:support"],
-        env={**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"before model # Gates.before_model <" in done.stdout
