@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentkit.middleware import ConsecutiveFailures, RepeatedCall, Rule, SameCallFailed, StepBudget, ToolCallBudget
-from agentkit.middleware.gate_rules import DEFAULT_RULES
+from agentkit.middleware.gate_failures import DEFAULT_RULES
 from bench.replay import Conversation, fires, fixed_part, read
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -17,19 +17,9 @@ from agentkit.middleware.approval import (
 )
 from agentkit.middleware.effect_ledger import EffectLedger
 from agentkit.middleware.facts import Facts
-from agentkit.middleware.gate_rules import (
-    ConsecutiveFailures,
-    CostBudget,
-    Deadline,
-    Price,
-    RepeatedCall,
-    Rule,
-    SameCallFailed,
-    Standing,
-    StepBudget,
-    TokenBudget,
-    ToolCallBudget,
-)
+from agentkit.middleware.gate_budgets import CostBudget, Deadline, Price, StepBudget, TokenBudget, ToolCallBudget
+from agentkit.middleware.gate_failures import ConsecutiveFailures, RepeatedCall, SameCallFailed
+from agentkit.middleware.gate_rules import Rule, Standing
 from agentkit.middleware.gates import Gates
 from agentkit.middleware.handoff import Handoff
 from agentkit.middleware.insist import Insist

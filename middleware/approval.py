@@ -36,6 +36,7 @@ from agentkit.middleware.approval_policy import ApprovalRule, Case
 from agentkit.middleware.approval_records import (
     ApprovalRecord,
     by_whom,
+    record_of,
     refusal,
     report,
     report_asked,
@@ -240,7 +241,8 @@ class Approval(Middleware):
         while case.missing(consents) > 0:
             question = Question(verdict.call, case, tools, tuple(consents), tuple(editors), reused)
             decision = ask(question.payload(), question.check, question.schema(), asker=self.name)
-            record = self._record(verdict.call, case, decision)
+            at = decided_at(decision, verdict.call["id"]) if "at" in decision else self._clock()
+            record = record_of(verdict.call, case, decision, at, was_in_time=bool(decision.get(READ_AGAIN)))
             verdict.records.append(record)
             report(record)
             if record["decision"] in ("reject", "expired", "respond"):
@@ -270,25 +272,6 @@ class Approval(Middleware):
             covering = [rule for rule in rules if rule.covers(call["args"], request.state)]
         asked_at = datetime.fromisoformat(entry["at"]) if entry is not None else None
         return Case(tuple(covering), asked_at)
-
-    def _record(self, call: ToolCall, case: Case, decision: Mapping[str, Any]) -> ApprovalRecord:
-        at = decided_at(decision, call["id"]) if "at" in decision else self._clock()
-        too_late = case.expires_at is not None and at > case.expires_at and not decision.get(READ_AGAIN)
-        late = too_late and decision["type"] != "reject"
-        record = ApprovalRecord(
-            tool_call_id=call["id"],
-            name=call["name"],
-            args=call["args"],
-            decision="expired" if late else decision["type"],
-            by=decision.get("by"),
-            at=at.isoformat(),
-            asked_at=case.asked_at.isoformat() if case.asked_at else None,
-            rules=[rule.name for rule in case.rules],
-        )
-        for key in ("edited_action", "message", "end"):
-            if key in decision:
-                record[key] = decision[key]
-        return record
 
 
 def _answered(ids: Container[str], messages: Sequence[AnyMessage]) -> set[str]:

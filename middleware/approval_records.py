@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final, NotRequired
 
 from langchain_core.messages import ToolCall, ToolMessage
@@ -14,7 +15,7 @@ from agentkit.events import emit
 from agentkit.middleware.approval_policy import Case
 from agentkit.transcript import REWRITTEN, SYNTHETIC
 
-__all__ = ["ApprovalRecord", "by_whom", "refusal", "report", "report_asked", "telling"]
+__all__ = ["ApprovalRecord", "by_whom", "record_of", "refusal", "report", "report_asked", "telling"]
 
 _DECISIONS: Final = {"approve": "allow", "edit": "modify"}  # the others keep the call from running
 
@@ -36,6 +37,36 @@ class ApprovalRecord(TypedDict):
     edited_action: NotRequired[dict[str, Any]]
     message: NotRequired[str]
     end: NotRequired[bool]
+
+
+def record_of(
+    call: ToolCall, case: Case, decision: Mapping[str, Any], at: datetime, *, was_in_time: bool
+) -> ApprovalRecord:
+    """The record of a decision.
+
+    Args:
+        call: The call as it was decided on.
+        case: The rules it falls under.
+        decision: What was decided.
+        at: When.
+        was_in_time: Whether it was found in time before, however late it is now.
+    """
+    too_late = case.expires_at is not None and at > case.expires_at and not was_in_time
+    late = too_late and decision["type"] != "reject"
+    record = ApprovalRecord(
+        tool_call_id=call["id"],
+        name=call["name"],
+        args=call["args"],
+        decision="expired" if late else decision["type"],
+        by=decision.get("by"),
+        at=at.isoformat(),
+        asked_at=case.asked_at.isoformat() if case.asked_at else None,
+        rules=[rule.name for rule in case.rules],
+    )
+    for key in ("edited_action", "message", "end"):
+        if key in decision:
+            record[key] = decision[key]
+    return record
 
 
 def refusal(record: ApprovalRecord, case: Case) -> ToolMessage:

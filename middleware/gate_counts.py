@@ -17,7 +17,18 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from agentkit.transcript import SYNTHETIC, last_turn
 from agentkit.usage import Used, used
 
-__all__ = ["Counts", "Mark", "Spent", "Usage", "after_call", "before_call", "new_turn", "with_calls", "with_time"]
+__all__ = [
+    "Counts",
+    "Mark",
+    "Spent",
+    "Usage",
+    "after_call",
+    "before_call",
+    "is_error",
+    "new_turn",
+    "with_calls",
+    "with_time",
+]
 
 Failed = Callable[[ToolMessage], bool]
 """Whether a result means that its call failed."""
@@ -243,3 +254,8 @@ def _digest(*parts: Any) -> str:
     """A short text that is the same for equal parts, whatever the order of keys."""
     text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=False)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def is_error(result: ToolMessage) -> bool:
+    """Whether a tool call failed, as far as its result says."""
+    return result.status == "error"

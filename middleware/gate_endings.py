@@ -11,14 +11,38 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from agentkit import Exit
 from agentkit.events import emit
+from agentkit.middleware.gate_rules import Rule, Standing
 from agentkit.transcript import SYNTHETIC, closing_results
 
-__all__ = ["closed", "closing_call", "ending", "going_on", "said", "stopped"]
+__all__ = ["closed", "closing_call", "ending", "going_on", "report_blind", "report_trip", "said", "stopped"]
 
 _INSTRUCTION: Final = (
     "A note from the agent's supervision, not from the user: this run has to end now, because {why}. No more tools "
     "can be called. Answer the user from what is known, and say what was not done."
 )
+
+
+def report_trip(gate: str, ended: Exit) -> None:
+    """Report that a gate ends the run."""
+    emit(
+        "gate.decision",
+        f"{ended.source}: {ended.reason} tripped",
+        level=logging.WARNING,
+        gate=gate,
+        kind="budget",
+        decision="deny",
+        target="run",
+        reason_code=ended.reason,
+        source=ended.source,
+    )
+
+
+def report_blind(gate: str, rules: Sequence[Rule], standing: Standing) -> None:
+    """Report what the budgets of a gate could not count."""
+    for rule in rules:
+        if missing := rule.blind(standing):
+            text = f"{gate} cannot count everything: {missing}"
+            emit("gate.blind", text, level=logging.WARNING, gate=gate, rule=type(rule).__name__)
 
 
 def ending(refused: Sequence[AnyMessage], last: Sequence[AnyMessage], ended: Exit) -> dict[str, Any]:

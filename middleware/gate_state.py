@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, NotRequired, get_type_hints
 
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import OmitFromInput, PrivateStateAttr
+from langchain_core.tools import BaseTool
 from typing_extensions import TypedDict
 
 from agentkit.usage import Used
 
-__all__ = ["GateState", "joined"]
+__all__ = ["GateState", "joined", "writers"]
 
 
 def _merged(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
@@ -37,3 +39,9 @@ def joined(schema: type) -> type:
     fields = {**get_type_hints(schema, include_extras=True), **get_type_hints(GateState, include_extras=True)}
     joined: type = make("GateState", fields)
     return joined
+
+
+def writers(tools: Iterable[Any]) -> list[str]:
+    """Names of the tools whose contract says that they write."""
+    ours = [tool for tool in tools if isinstance(tool, BaseTool)]  # not a provider's
+    return [tool.name for tool in ours if ((tool.metadata or {}).get("agentkit") or {}).get("effect") == "write"]

@@ -6,7 +6,6 @@ pauses and restarts, and agents that share one `Gates` object do not see each ot
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -16,18 +15,27 @@ from typing import Any, Final, Literal, Self, TypeAlias, cast
 
 from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
 from langchain_core.messages import HumanMessage, ToolMessage
-from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from agentkit import Exit, Middleware, Run
 from agentkit.errors import ConfigurationError, GateTripped, HookError
-from agentkit.events import emit
 from agentkit.middleware import gate_counts as counting
+from agentkit.middleware.gate_budgets import Deadline, StepBudget
 from agentkit.middleware.gate_counts import Counts
-from agentkit.middleware.gate_endings import closed, closing_call, ending, going_on, said, stopped
-from agentkit.middleware.gate_rules import DEFAULT_RULES, Deadline, Rule, Standing, StepBudget
-from agentkit.middleware.gate_state import GateState, joined
+from agentkit.middleware.gate_endings import (
+    closed,
+    closing_call,
+    ending,
+    going_on,
+    report_blind,
+    report_trip,
+    said,
+    stopped,
+)
+from agentkit.middleware.gate_failures import DEFAULT_RULES
+from agentkit.middleware.gate_rules import Rule, Standing
+from agentkit.middleware.gate_state import GateState, joined, writers
 from agentkit.state import ASKED_AGAIN
 from agentkit.transcript import closing_results, open_invalid_calls, pending_calls
 
@@ -90,7 +98,7 @@ class Gates(Middleware):
             )
         self.rules = rules or DEFAULT_RULES
         self._on_trip = on_trip
-        self._failed = failed or _is_error
+        self._failed = failed or counting.is_error
         self._writes = frozenset(writes)
         self._clock = clock
         self._name = name
@@ -154,7 +162,7 @@ class Gates(Middleware):
             request = request.override(messages=[*request.messages, HumanMessage(_NUDGE.format(told=told))])
         response = yield request
         known = cast(GateState, request.state).get("agentkit_writers") or ()
-        new = [name for name in _writers(request.tools) if name not in known]
+        new = [name for name in writers(request.tools) if name not in known]
         return ExtendedModelResponse(response, Command(update={"agentkit_writers": new})) if new else response
 
     def _timed(self, run: Run) -> Generator[None, Any, None]:
@@ -191,10 +199,10 @@ class Gates(Middleware):
         if answered:
             counts = counting.after_call(before, state["messages"], asked_again)
         else:
-            writers = self._writes.union(state.get("agentkit_writers") or ())
-            counts = counting.before_call(before, state["messages"], self._failed, writers, asked_again)
+            writing = self._writes.union(state.get("agentkit_writers") or ())
+            counts = counting.before_call(before, state["messages"], self._failed, writing, asked_again)
         if counts["run"] is not before["run"]:
-            self._report_blind(Standing(counts))
+            report_blind(self.name, self.rules, Standing(counts))
         if self._timing:
             thread = runtime.execution_info.thread_id if runtime.execution_info else None
             counts = counting.with_time(counts, self._clock(), self._began.get(thread, 0.0))
@@ -233,17 +241,7 @@ class Gates(Middleware):
         if ended is None:
             return self._written(state, counting.with_calls(counts, standing.asked), steps)
         ended = Exit(ended.reason, ended.detail, ended.source or f"{self.name}.{hook}")
-        emit(
-            "gate.decision",
-            f"{ended.source}: {ended.reason} tripped",
-            level=logging.WARNING,
-            gate=self.name,
-            kind="budget",
-            decision="deny",
-            target="run",
-            reason_code=ended.reason,
-            source=ended.source,
-        )
+        report_trip(self.name, ended)
         return self._tripped(state, standing, steps, ended)
 
     def _tripped(
@@ -292,25 +290,8 @@ class Gates(Middleware):
     def _nudge(self, standing: Standing) -> str:
         return "\n".join(told for rule in self.rules if (told := rule.nudge(standing)))
 
-    def _report_blind(self, standing: Standing) -> None:
-        """Say what a budget could not count."""
-        for rule in self.rules:
-            if missing := rule.blind(standing):
-                text = f"{self.name} cannot count everything: {missing}"
-                emit("gate.blind", text, level=logging.WARNING, gate=self.name, rule=type(rule).__name__)
-
 
 # ---- small parts
-
-
-def _is_error(result: ToolMessage) -> bool:
-    return result.status == "error"
-
-
-def _writers(tools: Iterable[Any]) -> list[str]:
-    """Names of the tools whose contract says that they write."""
-    ours = [tool for tool in tools if isinstance(tool, BaseTool)]  # not a provider's
-    return [tool.name for tool in ours if ((tool.metadata or {}).get("agentkit") or {}).get("effect") == "write"]
 
 
 def _exit(record: Mapping[str, str]) -> Exit:

@@ -18,9 +18,7 @@ def test_all_is_sorted_and_short() -> None:
 def test_all_names_everything_public() -> None:
     """A name that can be reached but is not listed would become an interface by accident."""
     public = {
-        name
-        for name in dir(agentkit)
-        if not name.startswith("_") and not inspect.ismodule(getattr(agentkit, name))
+        name for name in dir(agentkit) if not name.startswith("_") and not inspect.ismodule(getattr(agentkit, name))
     }
     assert public <= set(agentkit.__all__) <= set(dir(agentkit))
 
