@@ -84,7 +84,7 @@ def payments(saver: checkpoint.Saver, kind: Journal, outside: Outside) -> list[s
         return [what for (what,) in rows]
 
 
-def reported(journal: EffectLedger | None) -> list[str]:
-    """The effects that the ledger says are in doubt."""
+def reported(journal: EffectLedger | None, outside: Outside) -> list[str]:
+    """The effects of this trial that the ledger says are in doubt."""
     found = journal.ledger.in_doubt(started_before=timedelta()) if journal is not None else []
-    return [f"charge {effect.args['what']}" for effect in found]
+    return [f"charge {effect.args['what']}" for effect in found if effect.thread_id == outside.name]

@@ -127,7 +127,8 @@ def faults(job: Job, ended: Ended, whole: Ended) -> Iterator[str]:
         yield f"messages {ended.messages} instead of {whole.messages}"
     if (repeated := _repeated(ended)) and not job.may_repeat:
         yield f"twice: {repeated}"
-    reported = _told(ended) if job.journal == "tell" else set()
+    # a sub-agent is told in its own history, which only the ledger shows here; a doubt may be over by now, but was told
+    reported = _told(ended) | set(ended.doubts) if job.journal == "tell" else set()
     if lost := set(whole.effects) - set(ended.effects) - reported:
         yield f"lost: {sorted(lost)}"
     if ended.problems or ended.refused:

@@ -78,7 +78,7 @@ def work(job: Job, end_at: int | None = None) -> None:
             _deliver(agent, job, scenario.messages)
         ended = _ended(agent, outside, events)
         ended.effects.extend(payments(saver, job.journal, outside))
-        ended.doubts.extend(reported(journal))
+        ended.doubts.extend(reported(journal, outside))
         (job.folder / "ended.json").write_text(json.dumps(asdict(ended)))
 
 
