@@ -214,7 +214,6 @@ HEAD = ["loop", "tokens", "seconds", "tool runs", "solved", "stopped early", "en
 
 def work(loop: Loop, faults: Faults, numbers: Iterable[int], seed: int) -> Outcome:
     """Let a loop hold the conversations of these numbers."""
-    logging.getLogger("agentkit").setLevel(logging.ERROR)  # gates trip all the time here
     done = [Conversation(seed, number, faults) for number in numbers]
     solved = endless = stopped = dangling = 0
     for each in done:
@@ -271,6 +270,10 @@ class Bench:
         return replace(faults, stuck=round(high, 3))
 
 
+def _quiet() -> None:
+    logging.getLogger("agentkit").setLevel(logging.ERROR)  # gates trip all the time here
+
+
 def _progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
@@ -304,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     names = available()
     loops: list[Loop] = [Classic(), *(Agentkit(*names[:n]) for n in range(len(names) + 1))]
-    with ProcessPoolExecutor(given.jobs) as pool:
+    with ProcessPoolExecutor(given.jobs, initializer=_quiet) as pool:
         bench = Bench(pool, given.conversations, given.seed)
         for profile in given.profile or PROFILES:
             title, faults = PROFILES[profile]
