@@ -14,6 +14,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware, P
 from langchain.tools import ToolRuntime
 from langchain_core.messages import SystemMessage, ToolMessage
 from langchain_core.tools import tool
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.types import Command
 
 from agentkit import create_agent
@@ -214,3 +215,27 @@ def test_lal_111_what_was_given_is_not_changed(entry: EntryPoint, add: Any) -> N
         assert ended.messages[-1].name == agent.name
     assert snapshot() == before
     assert_paired(model)
+
+
+class Judge(AgentMiddleware[Any, Any, Any]):
+    """Asks a model of its own before each answer."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def before_model(self, state: Any, runtime: Any) -> None:
+        self.model.invoke("Is this fine?")
+
+
+@pytest.mark.parametrize("granularity", ["hook", "turn"])
+def test_lc_34382_the_tokens_of_a_middlewares_own_model_stay_out_of_the_stream(granularity: Any) -> None:
+    judge = ScriptedModel("a verdict", repeat=True)
+    agent = create_agent(
+        ScriptedModel("the answer"),
+        middleware=[Judge(judge.with_config(tags=[TAG_NOSTREAM]))],
+        granularity=granularity,
+    )
+    parts = agent.stream({"messages": "hi"}, stream_mode="messages")
+    assert "".join(str(message.text) for message, _ in parts) == "the answer"
+    assert judge.calls == 1
