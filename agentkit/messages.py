@@ -38,7 +38,7 @@ MessageStorage: TypeAlias = Literal["auto", "incremental", "full"]
 
 _TAIL: Final = 256  # entries; a write copies the tail, and rarely the whole index
 _SHORT: Final = 16  # messages; up to here the history is stored whole, and read back at once
-_SNAPSHOT_EVERY: Final = 100_000  # updates at most, from which the history is put together when it is read back
+_SNAPSHOT_EVERY: Final = 400  # updates at most, from which the history is put together when it is read back
 _SNAPSHOT_EVERY_STEPWISE: Final = 30  # the same where reading back takes one query per step
 
 
@@ -157,8 +157,9 @@ def merge_deltas(state: Any, writes: Sequence[Any]) -> Any:
 class MessagesChannel(DeltaChannel[Any]):
     """A channel that stores the whole history whenever it has grown by half, or by the bound.
 
-    All the whole histories of a thread together are then three times its length, however long it gets: its size grows
-    in step with it. A short one is stored whole at each write, which is as cheap and can be read at once.
+    All the whole histories of a thread together are then about three times its length: its size grows in step with it.
+    The bound keeps reading quick, and is felt in threads of thousands of messages. A short history is stored whole at
+    each write, which is as cheap and can be read at once.
     """
 
     __slots__ = ("_at_most",)
