@@ -9,12 +9,14 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from random import Random
+from sqlite3 import connect
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
 from agentkit import create_agent
@@ -193,8 +195,10 @@ class Stepwise(InMemorySaver):
 @pytest.mark.parametrize(
     ("checkpointer", "storage", "incremental"),
     [
-        (InMemorySaver(), "auto", True),
-        (InMemorySaver(), "full", False),
+        (SqliteSaver(connect(":memory:", check_same_thread=False)), "auto", True),
+        (SqliteSaver(connect(":memory:", check_same_thread=False)), "full", False),
+        (InMemorySaver(), "auto", False),
+        (InMemorySaver(), "incremental", True),
         (NewShallow(), "auto", False),
         (NewShallow(), "incremental", True),
         (None, "auto", False),
@@ -214,7 +218,7 @@ def test_which_savers_are_given_deltas(checkpointer: Any, storage: Any, incremen
 
 def snapshots(checkpointer: Any, length: int) -> list[int]:
     """At which updates a history that grows by one message each is stored whole."""
-    channel, since = reducer_for(checkpointer, "auto").from_checkpoint([]), 0
+    channel, since = reducer_for(checkpointer, "incremental").from_checkpoint([]), 0
     found: list[int] = []
     for number in range(length):
         channel.update([[HumanMessage("x", id=str(number))]])

@@ -48,6 +48,7 @@ def ask(question: str) -> str:
 
 def made(saver: Any, *script: Any, granularity: Any = "hook", **more: Any) -> Any:
     model = ScriptedModel(*(script or ("answer",)), repeat=True)
+    more.setdefault("message_storage", "incremental" if isinstance(saver, InMemorySaver) else "auto")
     return create_agent(model, [look, ask], checkpointer=saver, granularity=granularity, **more)
 
 
