@@ -98,7 +98,8 @@ def create_agent(
             to time all of them, so that a thread's size and time grow with its length. `"full"`: always all of them, so
             their cost grows with its square, but any checkpoint may be deleted. `"auto"`: incremental with a
             `checkpointer` that stores every step in a database; full without one, with `checkpointer=True`, with
-            LangGraph's memory saver, and with those that keep only the last step. Threads stored either way can be read and continued either way.
+            LangGraph's memory saver, and with those that keep only the last step. Threads stored either way can be read
+            and continued either way.
 
     Returns:
         The compiled agent. `print(agent.plan)` shows its stops.

@@ -181,7 +181,9 @@ def approve(
     with opened(target, store=store, thread=thread, context=context, sync=sync) as talk:
         snapshot = talk.state()
         if not snapshot.interrupts:
-            raise Mistake(f"thread {thread!r} waits for nothing; agentkit threads list shows what waits")
+            unknown = snapshot.created_at is None
+            told = "there is no thread {!r}" if unknown else "thread {!r} waits for nothing"
+            raise Mistake(f"{told.format(thread)}; `agentkit threads list` shows what there is")
         if verdict is None:
             answers = _asked(snapshot.interrupts, somebody(by))
             given: Any = Command(resume=answers)
