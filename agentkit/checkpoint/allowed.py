@@ -141,5 +141,5 @@ def _fields(cls: Any) -> Iterable[Any]:
         return [field.annotation for field in cls.model_fields.values()]
     try:
         return get_type_hints(cls, include_extras=True).values()
-    except NameError:
+    except Exception:  # hints are code: a name out of reach, or one that means something else here, may raise anything
         return [hint for hint in getattr(cls, "__annotations__", {}).values() if not isinstance(hint, str)]

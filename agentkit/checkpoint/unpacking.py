@@ -23,10 +23,10 @@ from agentkit._compat import DeltaSnapshot
 from agentkit.checkpoint.allowed import Allowed
 from agentkit.checkpoint.packing import FACTORIES, Code
 from agentkit.errors import UnreadableValue
+from agentkit.events import emit
 
 __all__ = ["Unpacker"]
 
-_LOG = logging.getLogger("agentkit")
 
 _PATHS: Final = {
     f"{module}.{name}": pathlib.Path
@@ -201,7 +201,8 @@ def _filled(cls: Any, name: str, stored: Mapping[str, Any]) -> Any:
 
 def _tell_of_lost(name: str, lost: Any) -> None:
     for field in sorted(lost):
-        _LOG.warning("a stored %s has a field %r that the class has no more; it is left out", name, field)
+        text = f"a stored {name} has a field {field!r} that the class has no more; it is left out"
+        emit("store.field_lost", text, level=logging.WARNING, stored=name, field=field)
 
 
 def _fields(allowed: Allowed, parts: Any) -> Any:

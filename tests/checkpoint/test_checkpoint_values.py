@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from agentkit import checkpoint, create_agent, thread
 from agentkit.checkpoint import Saver
-from agentkit.checkpoint.allowed import classes_in
+from agentkit.checkpoint.allowed import classes_in, declare
 from agentkit.checkpoint.serde import TypedSerializer
 from agentkit.errors import UnreadableValue, UnstorableValue
 from agentkit.testing import ScriptedModel, ai, tool_call
@@ -229,6 +229,13 @@ def test_the_classes_of_annotations_are_found_however_they_are_named() -> None:
     Right = TypeVar("Right", bound=Rights)
     found = classes_in(dict[str, list[Agenda | Id | Right | tuple[Shop.Shelf, ...]]])  # type: ignore[valid-type]
     assert found == {Place, Point, Label, Level, Rights, Shop.Shelf, Shop.Kind}
+
+
+def test_hints_that_cannot_be_evaluated_keep_no_store_from_working(saver: Saver) -> None:
+    odd = dataclasses.make_dataclass("Odd", [("broken", "1 + None")])
+    declare(odd)
+    with pytest.raises(UnstorableValue, match="Unknown"):
+        keep(saver, Unknown())
 
 
 def test_an_agent_allows_its_state_and_its_answers(saver: Saver) -> None:
