@@ -28,6 +28,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
 
 # The whole value of a delta channel in a checkpoint: serializers meet it, and pruning writes it.
 from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolRuntime
 from langgraph.runtime import Runtime
@@ -54,6 +55,7 @@ __all__ = [
     "trace_processor",
     "unread_resume",
     "waiting_nodes",
+    "without_reader",
 ]
 
 # A task that `Send` starts is given only its packet; how it reads the state has no public name.
@@ -103,6 +105,12 @@ def run_tool_call(
     )
     output = copy_context().run(node._run_one, call, "tool_calls", given)
     return node._combine_tool_outputs([output], "tool_calls")
+
+
+def without_reader(compiled: CompiledStateGraph[Any, Any, Any, Any], node: str, label: str) -> None:
+    """Give a node's one conditional edge what the node returned; `compile` has it read the state each time."""
+    compiled.nodes[node].writers.pop()
+    compiled.attach_branch(node, label, compiled.builder.branches[node][label], with_reader=False)
 
 
 def has_saver(config: RunnableConfig) -> bool:

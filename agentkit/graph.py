@@ -10,6 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import TracePolicy
 
+from agentkit._compat import without_reader
 from agentkit.interpreter import LineRoute, Node, Route, Step, TurnNode, TurnRoute
 from agentkit.local_state import can_fold
 from agentkit.routing import Router
@@ -93,8 +94,7 @@ def without_reads(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledS
     for name, branches in compiled.builder.branches.items():
         for label, branch in branches.items():
             if isinstance(branch.path, LineRoute):
-                compiled.nodes[name].writers.pop()  # the branch as `compile` attached it, the node's only one
-                compiled.attach_branch(name, label, branch, with_reader=False)
+                without_reader(compiled, name, label)
     return compiled
 
 

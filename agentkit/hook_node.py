@@ -23,8 +23,7 @@ from agentkit.transcript import closing_results, last_turn
 __all__ = ["HookStep"]
 
 State = Mapping[str, Any]
-_INNER: Final = frozenset(INNER)
-_INNER_AND_EXIT: Final = _INNER | {EXIT}
+_INNER_AND_EXIT: Final = INNER | {EXIT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class HookStep:
 
     def _shown(self, state: State) -> dict[str, Any]:
         """The state without bookkeeping; why the run ends is known only on the way out."""
-        hidden = _INNER if self.hook.phase == "after_agent" else _INNER_AND_EXIT
+        hidden = INNER if self.hook.phase == "after_agent" else _INNER_AND_EXIT
         return {key: value for key, value in state.items() if key not in hidden}
 
     def _injected(self, runtime: Runtime[Any], config: RunnableConfig) -> dict[str, Any]:

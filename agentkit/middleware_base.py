@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Generator
+from copy import copy
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -12,7 +13,7 @@ from langchain.agents.middleware import AgentMiddleware
 
 from agentkit.chain import Blocking, Paused, Sleep, adrive, drive
 
-__all__ = ["Blocking", "Middleware", "Paused", "Placement", "Sleep"]
+__all__ = ["Blocking", "Middleware", "Named", "Paused", "Placement", "Sleep"]
 
 _WRAPS: Final = ("wrap_model_call", "wrap_tool_call")
 
@@ -98,6 +99,26 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
                 setattr(cls, name, _sync_form(policy))
                 if f"a{name}" not in cls.__dict__:
                     setattr(cls, f"a{name}", _async_form(policy))
+
+
+class Named(Middleware):
+    """A middleware that is given its name, and of which an agent may have several, each with what it keeps."""
+
+    def __init__(self, name: str) -> None:
+        """Take the name; those that come later under the same one in an agent are called `NAME#2`, `NAME#3`."""
+        super().__init__()
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The middleware's name."""
+        return self._name
+
+    def renamed(self, name: str) -> Self:
+        """A copy under another name."""
+        other = copy(self)
+        other._name = name
+        return other
 
 
 Policy = Callable[[Any, Any], Generator[Any, Any, Any]]

@@ -9,7 +9,7 @@ import logging
 import random
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_before_delay, wait_random_exponential
 from tenacity.stop import stop_base
@@ -26,6 +26,8 @@ __all__ = ["OnFailure", "RetryPolicy", "Tries", "add_counts"]
 OnFailure: TypeAlias = Literal["message", "raise"] | Callable[[Exception], str]
 """What becomes of a failure that remains: a message, the exception, or a message with the text of a function."""
 
+_WAIT: Final = wait_random_exponential(multiplier=0.5, max=30)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
@@ -35,7 +37,7 @@ class RetryPolicy:
     """Executions of one call in all, the first included, whatever other retries there are around or inside."""
     retry_on: RetryOn = is_transient
     """Which errors: types, or a function of the exception."""
-    wait: wait_base = field(default_factory=lambda: wait_random_exponential(multiplier=0.5, max=30))
+    wait: wait_base | None = None
     """Seconds before the next attempt, as a tenacity strategy. Default: random, up to 0.5, 1, 2, ... 30."""
     stop: stop_base | None = None
     """When to stop earlier, as a tenacity strategy."""
@@ -102,7 +104,7 @@ class Tries:
         for other in (self.policy.stop, self.policy.deadline):
             if other is not None:
                 stop = stop | (stop_before_delay(other) if isinstance(other, int | float) else other)
-        self._state = RetryCallState(Retrying(stop=stop, wait=self.policy.wait), None, (), {})
+        self._state = RetryCallState(Retrying(stop=stop, wait=self.policy.wait or _WAIT), None, (), {})
         self._state.start_time = clock.monotonic()
 
     @property

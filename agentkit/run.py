@@ -23,7 +23,7 @@ from agentkit.interpreter import at_start
 from agentkit.limits import Limits
 from agentkit.messages import as_objects
 from agentkit.settling import continued, settle, settled
-from agentkit.state import EXIT, HANDOVER, POSITION, TALLY, is_inner
+from agentkit.state import EXIT, HANDOVER, INNER, POSITION, TALLY
 from agentkit.topology import Plan
 from agentkit.watch import AroundRun, Watch, watching
 
@@ -124,7 +124,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
         """The schema of the input, without the loop's own fields."""
         schema = super().get_input_jsonschema(config)
-        shown = {key: value for key, value in schema.get("properties", {}).items() if not is_inner(key)}
+        shown = {key: value for key, value in schema.get("properties", {}).items() if key not in INNER}
         return {**schema, "properties": shown}
 
     # ---- inner

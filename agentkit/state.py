@@ -53,7 +53,7 @@ ASKED_AGAIN: Final = "agentkit_asked_again"
 """What the replies of the last model step used that do not stand, since the loop or a wrap asked again: a list of
 `Used`. A middleware that wants to know declares the field; the loop then writes it."""
 
-INNER: Final = (TALLY, HANDOVER, SEQUENCED, POSITION, FAILURE)
+INNER: Final = frozenset({TALLY, HANDOVER, SEQUENCED, POSITION, FAILURE})
 """The loop's own bookkeeping, which nobody else is shown."""
 
 
@@ -173,11 +173,6 @@ def updates_of(result: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(result, list | tuple):
         for part in result:
             yield from updates_of(part)
-
-
-def is_inner(field: str) -> bool:
-    """Whether a field is the loop's own bookkeeping, which nobody else is shown."""
-    return field in INNER
 
 
 def _last_of_each(sources: Sequence[tuple[str, type]]) -> Iterator[tuple[str, type]]:

@@ -25,7 +25,7 @@ from agentkit.middleware.effect_doubts import (
     schema,
     settlement,
 )
-from agentkit.middleware_base import Blocking, Middleware, Paused, Placement
+from agentkit.middleware_base import Blocking, Named, Paused, Placement
 from agentkit.pause import Delivery, ask
 from agentkit.tools import contract_of, idempotency_key
 from agentkit.transcript import UNKNOWN_OUTCOME
@@ -38,7 +38,7 @@ __all__ = ["EffectLedger", "OnDoubt"]
 _NAMED = uuid5(NAMESPACE_URL, "agentkit:named-effect")
 
 
-class EffectLedger(Middleware):
+class EffectLedger(Named):
     """Writes down each writing call before it is executed, and what came of it.
 
     ```python
@@ -76,7 +76,7 @@ class EffectLedger(Middleware):
         Raises:
             ConfigurationError: If an option is none of these.
         """
-        super().__init__()
+        super().__init__(name)
         if not callable(on_doubt) and on_doubt not in ("ask", "tell"):
             raise ConfigurationError(f"{name}: on_doubt is 'ask', 'tell' or a function, not {on_doubt!r}.")
         if unknown not in ("write", "read"):
@@ -86,12 +86,6 @@ class EffectLedger(Middleware):
         self._on_doubt = on_doubt
         self._key = key
         self._unknown = unknown
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The middleware's name."""
-        return self._name
 
     def wrap_tool_call(self, request: ToolCallRequest) -> Generator[Any, Any, Any]:
         """Execute the call if it is to be, and record it."""

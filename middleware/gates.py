@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from copy import copy
 from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, Self, TypeAlias, cast
 
@@ -18,7 +17,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from agentkit import Exit, Middleware, Run
+from agentkit import Exit, Run
 from agentkit.errors import ConfigurationError, GateTripped, HookError
 from agentkit.middleware import gate_counts as counting
 from agentkit.middleware.gate_budgets import Deadline, StepBudget
@@ -36,6 +35,7 @@ from agentkit.middleware.gate_endings import (
 from agentkit.middleware.gate_failures import DEFAULT_RULES
 from agentkit.middleware.gate_rules import Rule, Standing
 from agentkit.middleware.gate_state import GateState, joined, writers
+from agentkit.middleware_base import Named
 from agentkit.state import ASKED_AGAIN
 from agentkit.transcript import closing_results, open_invalid_calls, pending_calls
 
@@ -49,7 +49,7 @@ _SHOWN: Final = " remaining_steps"  # beside the counts: what Gates wrote there,
 _NUDGE: Final = "A note from the agent's supervision, not from the user:\n{told}"
 
 
-class Gates(Middleware):
+class Gates(Named):
     """Ends a run by rules, through the usual exit path, with a named reason.
 
     ```python
@@ -84,7 +84,7 @@ class Gates(Middleware):
         clock: Callable[[], float] = time.time,
         name: str = "Gates",
     ) -> None:
-        super().__init__()
+        super().__init__(name)
         for rule in rules:
             if not isinstance(rule, Rule):
                 raise ConfigurationError(f"Gates takes rules such as StepBudget(10), not {rule!r}.")
@@ -101,7 +101,6 @@ class Gates(Middleware):
         self._failed = failed or counting.is_error
         self._writes = frozenset(writes)
         self._clock = clock
-        self._name = name
         self._key = name if failed is None else f"{name} by {getattr(failed, '__qualname__', type(failed).__name__)}"
         parts = [part for rule in self.rules for part in rule.parts()]
         self._step_budgets = [part for part in parts if isinstance(part, StepBudget)]
@@ -112,15 +111,10 @@ class Gates(Middleware):
         if schema := getattr(on_trip, "state_schema", None):
             self.state_schema = cast(Any, joined(schema))
 
-    @property
-    def name(self) -> str:
-        """The middleware's name."""
-        return self._name
-
     def renamed(self, name: str) -> Self:
         """A copy whose counts stand under another name."""
-        other = copy(self)
-        other._name, other._key = name, name + self._key.removeprefix(self._name)
+        other = super().renamed(name)
+        other._key = name + self._key.removeprefix(self.name)
         if self._timing:
             other._began, other.around_run = {}, other._timed
         return other

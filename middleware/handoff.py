@@ -12,8 +12,9 @@ from langgraph.config import get_config
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from agentkit import Exit, Middleware
+from agentkit import Exit
 from agentkit.events import emit
+from agentkit.middleware_base import Named
 from agentkit.transcript import SYNTHETIC, closing_results
 
 __all__ = ["Handoff", "HandoffRecord", "HandoffState"]
@@ -51,7 +52,7 @@ class HandoffState(AgentState[Any]):
     """The reasons for which a person has answered in this user turn."""
 
 
-class Handoff(Middleware):
+class Handoff(Named):
     """Hands a run over to a person.
 
     In the list of middlewares it acts when a hook or tool writes the state field `handoff_reason`, or when `when` gives
@@ -83,18 +84,12 @@ class Handoff(Middleware):
         message: str | None = None,
         name: str = "Handoff",
     ) -> None:
-        super().__init__()
+        super().__init__(name)
         self.to = to
         self._wait = wait
         self._facts = tuple(facts)
         self._when = when
         self._message = message or f"I have handed this over to {to}, with all that is known so far."
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The middleware's name."""
-        return self._name
 
     def __call__(self, state: Mapping[str, Any], why: Exit) -> dict[str, Any]:
         """Hand over, as a gate's `on_trip`.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
 from langchain.agents.middleware import AgentState, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import PrivateStateAttr
@@ -18,9 +17,9 @@ from langgraph.types import Command
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
-from agentkit import Middleware
 from agentkit.events import emit
 from agentkit.exits import Exit
+from agentkit.middleware_base import Named
 from agentkit.retry import OnFailure, RetryPolicy, Tries, add_counts
 from agentkit.transient import RetryOn, is_transient, status_of
 
@@ -49,7 +48,7 @@ class _State(AgentState[Any]):
     model_retries: Annotated[dict[str, int] | None, PrivateStateAttr, add_counts]
 
 
-class ModelRetry(Middleware):
+class ModelRetry(Named):
     """Asks again after transient errors; when a model stays out of reach, asks the next one.
 
     Errors that are not transient are raised at once, except that a model which refuses service (HTTP 401, 402, 403,
@@ -90,26 +89,18 @@ class ModelRetry(Middleware):
         on_failure: OnFailure = "raise",
         name: str = "ModelRetry",
     ) -> None:
-        super().__init__()
-        policy = RetryPolicy(
-            attempts=attempts, retry_on=retry_on, stop=stop, deadline=deadline, max_retry_after=max_retry_after
+        super().__init__(name)
+        self._policy = RetryPolicy(
+            attempts=attempts,
+            retry_on=retry_on,
+            wait=wait,
+            stop=stop,
+            deadline=deadline,
+            max_retry_after=max_retry_after,
         )
-        self._policy = policy if wait is None else replace(policy, wait=wait)
         self._fallbacks = [_built(fallback) for fallback in fallbacks]
         self._budget = budget
         self._on_failure = on_failure
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The middleware's name."""
-        return self._name
-
-    def renamed(self, name: str) -> Self:
-        """A copy whose retries are counted under another name."""
-        other = copy(self)
-        other._name = name
-        return other
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
         """Count anew: a user turn begins."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from copy import copy
-from dataclasses import replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
@@ -13,9 +11,9 @@ from langchain_core.messages import ToolCall, ToolMessage
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
-from agentkit import Middleware
 from agentkit.beside import beside
 from agentkit.errors import ToolTimeout
+from agentkit.middleware_base import Named
 from agentkit.retry import OnFailure, RetryPolicy, Tries, add_counts
 from agentkit.tools import contract_of
 from agentkit.transcript import UNKNOWN_OUTCOME, pending_calls
@@ -28,7 +26,7 @@ class _State(AgentState[Any]):
     tool_retries: Annotated[dict[str, int] | None, PrivateStateAttr, add_counts]
 
 
-class ToolRetry(Middleware):
+class ToolRetry(Named):
     """Tries failed calls of `read` and idempotent tools again, after transient errors only.
 
     The model sees the last outcome, not the attempts. A call of any other tool is never repeated: after a time-out or
@@ -67,25 +65,17 @@ class ToolRetry(Middleware):
         on_failure: OnFailure = "message",
         name: str = "ToolRetry",
     ) -> None:
-        super().__init__()
-        policy = RetryPolicy(
-            attempts=attempts, retry_on=retry_on, stop=stop, deadline=deadline, max_retry_after=max_retry_after
+        super().__init__(name)
+        self._policy = RetryPolicy(
+            attempts=attempts,
+            retry_on=retry_on,
+            wait=wait,
+            stop=stop,
+            deadline=deadline,
+            max_retry_after=max_retry_after,
         )
-        self._policy = policy if wait is None else replace(policy, wait=wait)
         self._budget = budget
         self._on_failure = on_failure
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The middleware's name."""
-        return self._name
-
-    def renamed(self, name: str) -> Self:
-        """A copy whose retries are counted under another name."""
-        other = copy(self)
-        other._name = name
-        return other
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
         """Count anew: a user turn begins."""

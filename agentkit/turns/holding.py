@@ -22,10 +22,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agentkit import clock
 from agentkit.errors import ConfigurationWarning, LeaseLost, ThreadBusy
+from agentkit.events import emit
 
 __all__ = ["Terms", "aheld", "held"]
 
-_LOG: Final = logging.getLogger("agentkit")
 _FIRST_PAUSE: Final = 0.02  # seconds between two tries to take a thread that is busy; doubled up to the last
 _LAST_PAUSE: Final = 0.5
 
@@ -125,7 +125,9 @@ def _told(terms: Terms) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        _LOG.warning("the lease on thread %r could not be given back: %s", terms.thread_id, type(error).__name__)
+        failed = type(error).__name__
+        text = f"the lease on thread {terms.thread_id!r} could not be given back: {failed}"
+        emit("lease.not_released", text, level=logging.WARNING, thread=terms.thread_id, error_type=failed)
 
 
 def _pauses(terms: Terms) -> Iterator[float | None]:

@@ -16,10 +16,10 @@ import pytest
 from langchain.agents.middleware import AgentMiddleware, configure_trace_policy
 from langchain.tools import ToolRuntime, tool
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import get_runtime
 from langgraph.types import Command, Send, TracePolicy, interrupt
@@ -281,3 +281,26 @@ def test_a_checkpoint_tells_what_it_would_go_on_with() -> None:
     newest = saver.get_tuple(thread("t"))
     assert newest is not None
     assert _compat.waiting_nodes(newest.checkpoint) == []
+
+
+def test_an_edge_without_a_reader_is_given_what_its_node_returned() -> None:
+    given: list[Any] = []
+
+    class Choice(Runnable[Any, Any]):
+        name = "Choice"
+
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> str:
+            given.append(input)
+            return END
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("one", lambda state: {"messages": []})
+    builder.add_edge(START, "one")
+    builder.add_conditional_edges("one", Choice(), [END])
+    compiled: list[Any] = [builder.compile(), builder.compile()]
+    _compat.without_reader(compiled[1], "one", "Choice")
+    for graph in compiled:
+        graph.invoke({"messages": "hi"})
+    read, returned = given
+    assert [message.text for message in read["messages"]] == ["hi"]
+    assert returned == {"messages": []}
