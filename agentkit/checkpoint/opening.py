@@ -9,7 +9,7 @@ from typing import Any, Final
 from agentkit.checkpoint.saver import Saver
 from agentkit.checkpoint.serde import TypedSerializer
 from agentkit.checkpoint.url import parse
-from agentkit.errors import MissingDriver
+from agentkit.errors import MissingDependency
 
 __all__ = ["open"]
 
@@ -46,7 +46,7 @@ def open(
 
     Raises:
         InvalidStoreUrl: If the URL does not name a store.
-        MissingDriver: If a package is missing; the message names the extra that brings it.
+        MissingDependency: If a package is missing; the message names the extra that brings it.
         StoreUnreachable: If there is no such server or folder, or it does not answer.
         StoreReadOnly: If it cannot be written.
     """
@@ -56,7 +56,7 @@ def open(
         try:
             importlib.import_module(module)
         except ImportError:
-            raise MissingDriver(package, extra, parsed.shown) from None
+            raise MissingDependency(package, extra, parsed.shown) from None
     store: Any = importlib.import_module(f"agentkit.checkpoint.{extra}")
     kind = store.PostgresStore if extra == "postgres" else store.SqliteStore
     saver: Saver = kind(parsed, TypedSerializer(types, aliases), pool_size, timeout)

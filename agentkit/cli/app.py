@@ -58,9 +58,9 @@ def _code_of(error: Exception) -> Code | None:
     """How a command ends after an error; None if it does not say by itself what was wrong: that is a defect."""
     if isinstance(error, Stop):
         return error.code
-    from agentkit.errors import AgentkitError, ConfigurationError, InvalidStoreUrl, MissingDriver
+    from agentkit.errors import AgentkitError, ConfigurationError, InvalidStoreUrl, MissingDependency
 
-    if isinstance(error, ConfigurationError | InvalidStoreUrl | MissingDriver):
+    if isinstance(error, ConfigurationError | InvalidStoreUrl | MissingDependency):
         return Code.mistake
     return Code.findings if isinstance(error, AgentkitError) else None
 

@@ -44,7 +44,6 @@ AgentkitError
 ├── InvalidTurn (ValueError)                a message or a decision that was delivered
 ├── UnknownInterrupt (LookupError)
 ├── InvalidStoreUrl (ValueError)
-├── MissingDriver (ImportError)
 ├── StoreUnreachable (ConnectionError)      between an agent and where its threads are kept
 ├── StoreReadOnly (PermissionError)
 ├── StoreFull (OSError)
@@ -108,7 +107,6 @@ from agentkit.errors.running import (
 from agentkit.errors.storing import (
     InvalidStoreUrl,
     LeaseLost,
-    MissingDriver,
     StoreFull,
     StoreReadOnly,
     StoreUnreachable,
@@ -145,7 +143,6 @@ __all__ = [
     "LedgerUnavailable",
     "MissingCheckpointer",
     "MissingDependency",
-    "MissingDriver",
     "MissingHookForm",
     "MissingStructuredOutput",
     "NestedPause",

@@ -11,7 +11,6 @@ from agentkit.errors.building import AgentkitError
 __all__ = [
     "InvalidStoreUrl",
     "LeaseLost",
-    "MissingDriver",
     "StoreFull",
     "StoreReadOnly",
     "StoreUnreachable",
@@ -21,19 +20,6 @@ __all__ = [
     "UnreadableValue",
     "UnstorableValue",
 ]
-
-
-class MissingDriver(AgentkitError, ImportError):
-    """A store needs a package that is not installed.
-
-    Attributes:
-        extra: The extra of agentkit that brings it.
-    """
-
-    def __init__(self, package: str, extra: str, what: str) -> None:
-        """Name the package that is missing, the extra, and what needs it."""
-        self.extra = extra
-        super().__init__(f"{what} needs the package {package}; install it with: pip install 'agentkit[{extra}]'")
 
 
 # What stands around a state field where it is stored: a checkpoint, the input of a run.

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from agentkit.errors import EffectSuperseded, InvalidStoreUrl, LedgerUnavailable, MissingDriver, NotJournaled
+from agentkit.errors import EffectSuperseded, InvalidStoreUrl, LedgerUnavailable, MissingDependency, NotJournaled
 from agentkit.events import emit
 from agentkit.ledger.entries import Call, Claim, Effect, Found, Settlement, judge
 from agentkit.ledger.outcomes import as_result, dumps
@@ -155,7 +155,7 @@ def _table(where: str | Engine) -> Table:
 
         from agentkit.ledger.table import Table, open_engine
     except ImportError:
-        raise MissingDriver("sqlalchemy", extra, "a ledger") from None
+        raise MissingDependency("sqlalchemy", extra, "a ledger") from None
     if not isinstance(where, str):
         return Table(where)
     try:
@@ -164,5 +164,5 @@ def _table(where: str | Engine) -> Table:
         raise InvalidStoreUrl(f"{shown}:***", "SQLAlchemy cannot read it, or knows no such database") from None
     except ModuleNotFoundError as missing:
         if extra == "postgres":
-            raise MissingDriver("psycopg[binary,pool]", extra, "a ledger in PostgreSQL") from None
+            raise MissingDependency("psycopg[binary,pool]", extra, "a ledger in PostgreSQL") from None
         raise InvalidStoreUrl(f"{shown}:***", f"the package {missing.name} for it is not installed") from None

@@ -43,7 +43,7 @@ class Ledger(Journal):
 
     Raises:
         InvalidStoreUrl: If the URL cannot be read.
-        MissingDriver: If SQLAlchemy or the database's driver is missing; the message names the extra.
+        MissingDependency: If SQLAlchemy or the database's driver is missing; the message names the extra.
     """
 
     def close(self) -> None:

@@ -38,7 +38,14 @@ def report(
     if not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", named):
         _refuse(f"{named!r} is no month; write it like 2026-10")
     # Imported only now: LangGraph takes a second, and --help should not.
-    from agentkit.errors import InvalidStoreUrl, MissingDriver, StoreFull, StoreReadOnly, StoreUnreachable, ThreadBusy
+    from agentkit.errors import (
+        InvalidStoreUrl,
+        MissingDependency,
+        StoreFull,
+        StoreReadOnly,
+        StoreUnreachable,
+        ThreadBusy,
+    )
     from examples.monthly_report.showing import write
 
     console = Console(highlight=False)
@@ -47,7 +54,7 @@ def report(
         write(console, url, named, pace, fresh=fresh)
     except ThreadBusy:
         _refuse(f"another process is writing the report for {named} right now")
-    except (InvalidStoreUrl, MissingDriver, StoreFull, StoreReadOnly, StoreUnreachable) as mistake:
+    except (InvalidStoreUrl, MissingDependency, StoreFull, StoreReadOnly, StoreUnreachable) as mistake:
         _refuse(str(mistake))
     except KeyboardInterrupt:
         console.print("Stopped. The same command continues after the last finished pull.")

@@ -18,7 +18,7 @@ from sqlalchemy import text
 import agentkit
 from agentkit import checkpoint, create_agent, thread
 from agentkit.checkpoint import Saver
-from agentkit.errors import InvalidStoreUrl, MissingDriver, StoreReadOnly, StoreUnreachable
+from agentkit.errors import InvalidStoreUrl, MissingDependency, StoreReadOnly, StoreUnreachable
 from agentkit.testing import ScriptedModel
 
 
@@ -210,7 +210,7 @@ def test_a_password_is_never_shown(postgres_url: str) -> None:
 )
 def test_a_missing_driver_names_the_extra(url: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDriver, match=rf"pip install 'agentkit\[{extra}\]'") as caught:
+    with pytest.raises(MissingDependency, match=rf"pip install 'agentkit\[{extra}\]'") as caught:
         checkpoint.open(url)
     assert caught.value.extra == extra
     assert "hunter2" not in str(caught.value)
@@ -230,7 +230,7 @@ def test_it_is_imported_without_any_driver(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setitem(sys.modules, name, None)
     anew = importlib.import_module("agentkit.checkpoint")
     assert anew is not checkpoint
-    with pytest.raises(MissingDriver):
+    with pytest.raises(MissingDependency):
         anew.open("memory:")
 
 

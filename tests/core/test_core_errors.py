@@ -309,7 +309,7 @@ def invalid_store_url() -> None:
     checkpoint.open("mysql://me:hunter2@host/db")
 
 
-def missing_driver() -> None:
+def missing_dependency_of_a_store() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
         checkpoint.open("sqlite:///agent.db")
@@ -439,7 +439,12 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (invalid_settlement, "InvalidSettlement", ValueError, ["'perhaps'", "'done', 'not_done' or 'unknown'"]),
     (tripped_gate, "GateTripped", RuntimeError, ["Gates.after_model", "step_budget", "`on_trip`"]),
     (invalid_store_url, "InvalidStoreUrl", ValueError, ["mysql:***@host/db", "sqlite:///agent.db"]),
-    (missing_driver, "MissingDriver", ImportError, ["langgraph-checkpoint-sqlite", "pip install 'agentkit[sqlite]'"]),
+    (
+        missing_dependency_of_a_store,
+        "MissingDependency",
+        ImportError,
+        ["langgraph-checkpoint-sqlite", "pip install 'agentkit[sqlite]'"],
+    ),
     (store_unreachable, "StoreUnreachable", ConnectionError, ["/no/such/folder/agent.db", "its folder must exist"]),
     (store_read_only, "StoreReadOnly", PermissionError, ["memory:", "readonly", "open another store"]),
     (store_full, "StoreFull", OSError, ["memory:", "is full", "Make room", "invoke(None"]),

@@ -18,7 +18,7 @@ from agentkit.errors import (
     InvalidSettlement,
     InvalidStoreUrl,
     LedgerUnavailable,
-    MissingDriver,
+    MissingDependency,
     NotJournaled,
     UnknownEffect,
     UnrecordableResult,
@@ -302,7 +302,7 @@ def test_a_missing_driver_is_named_with_its_extra(
     missing: str, url: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingDriver, match=extra):
+    with pytest.raises(MissingDependency, match=extra):
         Ledger(url)
 
 
