@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-turn bench-checkpoints upstream cve report crash-test
+.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-checkpoints upstream cve report crash-test
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -71,10 +71,7 @@ coverage: $(BIN)/.with-dev  ## all tests with branch coverage, which takes twice
 quick: $(BIN)/.with-dev  ## tests alone, without coverage: make quick ARGS="tests/core -k jump"
 	@$(BIN)/python -m pytest -q $(ARGS)
 
-bench: $(BIN)/.with-dev  ## measure agentkit's own time per build, turn and hook
-	@$(BIN)/python -m tests.bench.bench_loop $(ARGS)
-
-bench-turn: $(BIN)/.with-bench  ## what a turn costs beside LangChain's factory and a bare loop (takes minutes)
+bench: $(BIN)/.with-bench  ## what a turn costs beside LangChain's factory and a bare loop (takes minutes)
 	@$(BIN)/python -m bench.turns $(ARGS)
 
 bench-gates: $(BIN)/.with-bench  ## walk recorded conversations through the gates (../shared, or ARGS=FILE)

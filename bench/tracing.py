@@ -53,6 +53,11 @@ def answer(request: Request) -> Any:
     return ai("done", usage=(30, 5), model_name="m", finish_reason="stop")
 
 
+def scripted() -> Any:
+    """The model. It has a name, since the official instrumentation records no request to a model without one."""
+    return ScriptedModel(answer, repeat=True, metadata={"ls_model_name": "m"})
+
+
 class Nowhere(SpanExporter):
     """Throws spans away."""
 
@@ -72,7 +77,7 @@ def ours() -> Variants:
     """agentkit, with and without `Tracing`."""
 
     def run(*middleware: Any) -> Callable[[], object]:
-        model: Any = ScriptedModel(answer, repeat=True)
+        model = scripted()
         agent = create_agent(model, [look], middleware=middleware, name="root")
         return lambda: agent.invoke(_GIVEN)
 
@@ -90,7 +95,7 @@ def theirs(*, recording: bool) -> Variants:
     """LangChain's factory, with and without the official instrumentation, which is switched on and off between runs."""
     from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
 
-    model: Any = ScriptedModel(answer, repeat=True)
+    model = scripted()
     agent: Any = langchain_create_agent(model, [look], name="root")
     instrumentor, where = LangChainInstrumentor(), providers() if recording else {}
 

@@ -1,4 +1,4 @@
-"""What one turn costs beside LangChain's factory and a bare loop: `make bench-turn`.
+"""What one turn costs beside LangChain's factory and a bare loop: `make bench`.
 
 The model is scripted and answers at once, so what is left is the framework. All contenders of a scenario take turns
 within one run of this program, round by round, and every time is CPU time of the whole process, so that other
@@ -39,7 +39,7 @@ from agentkit import create_agent, thread
 from agentkit.testing import ai, tool_call
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
-BEGIN, END = "<!-- begin: written by make bench-turn -->", "<!-- end -->"
+BEGIN, END = "<!-- begin: written by make bench -->", "<!-- end -->"
 Work = Callable[[], object]
 
 
@@ -376,14 +376,14 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="make bench-turn", description=(__doc__ or "").split("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="make bench", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=9, help="rounds per scenario (default: 9)")
     parser.add_argument("--only", nargs="*", default=None, metavar="NAME", help="scenarios, e.g. S1 S3-100")
     parser.add_argument("--docs", action="store_true", help="write table, JSON and picture into docs")
     given = parser.parse_args(arguments)
     unknown = set(given.only or ()) - {scenario.name for scenario in SCENARIOS}
     if unknown:
-        print(f"bench-turn: no scenario {sorted(unknown)}; there are {[s.name for s in SCENARIOS]}", file=sys.stderr)
+        print(f"bench: no scenario {sorted(unknown)}; there are {[s.name for s in SCENARIOS]}", file=sys.stderr)
         return 2
     chosen = [scenario for scenario in SCENARIOS if given.only is None or scenario.name in given.only]
     rows = []
@@ -399,7 +399,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _write(rows: Sequence[dict[str, Any]], rounds: int) -> None:
     folder = PAGE.parent / "bench"
     versions = {name: version(name) for name in ("langchain", "langgraph", "langchain-core")}
-    about = {"command": "make bench-turn", "rounds": rounds, "python": platform.python_version(), **versions}
+    about = {"command": "make bench", "rounds": rounds, "python": platform.python_version(), **versions}
     (folder / "turns.json").write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
     page = PAGE.read_text()
     before, after = page.split(BEGIN)[0], page.split(END)[1]
