@@ -45,6 +45,7 @@ __all__ = [
     "is_addressed",
     "is_empty_stream",
     "is_hidden_channel",
+    "is_jump_edge",
     "is_new",
     "is_placeholder",
     "is_resumed",
@@ -111,6 +112,11 @@ def without_reader(compiled: CompiledStateGraph[Any, Any, Any, Any], node: str, 
     """Give a node's one conditional edge what the node returned; `compile` has it read the state each time."""
     compiled.nodes[node].writers.pop()
     compiled.attach_branch(node, label, compiled.builder.branches[node][label], with_reader=False)
+
+
+def is_jump_edge(function: Callable[..., Any]) -> bool:
+    """Whether it is the edge with which LangChain's factory obeys a hook's jumps; nothing else tells it apart."""
+    return function.__qualname__ == "_add_middleware_edge.<locals>.jump_edge"
 
 
 def has_saver(config: RunnableConfig) -> bool:

@@ -13,7 +13,8 @@ from contextvars import ContextVar
 from typing import Annotated, Any
 
 import pytest
-from langchain.agents.middleware import AgentMiddleware, configure_trace_policy
+from langchain.agents import create_agent as langchain_create_agent
+from langchain.agents.middleware import AgentMiddleware, configure_trace_policy, hook_config
 from langchain.tools import ToolRuntime, tool
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -304,3 +305,21 @@ def test_an_edge_without_a_reader_is_given_what_its_node_returned() -> None:
     read, returned = given
     assert [message.text for message in read["messages"]] == ["hi"]
     assert returned == {"messages": []}
+
+
+def test_langchains_jump_edge_is_known_from_its_other_edges() -> None:
+    class Jumps(AgentMiddleware[Any, Any, Any]):
+        @hook_config(can_jump_to=["end"])
+        def before_model(self, state: Any, runtime: Any) -> None: ...
+
+    def echo(text: str) -> str:
+        """Say it."""
+        return text
+
+    drawn: Any = langchain_create_agent(ScriptedModel("x"), [echo], middleware=[Jumps()])
+    edges = {name: [b.path.func for b in branches.values()] for name, branches in drawn.builder.branches.items()}
+    assert {name: [_compat.is_jump_edge(edge) for edge in found] for name, found in edges.items()} == {
+        "Jumps.before_model": [True],
+        "model": [False],
+        "tools": [False],
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from agentkit._compat import is_jump_edge
 from agentkit.check.returns import Sent
 from agentkit.check.rule import Given, Hit, rule
 from agentkit.check.shape import END, Choice, Shape
@@ -114,7 +115,7 @@ def _missing_jumps(shape: Shape) -> Iterator[Hit]:
         jumps = {jump for hook in hooks for jump in getattr(hook, "__can_jump_to__", ())}
         for branch in branches.values():
             for edge in functions_of(branch.path):
-                if edge.__qualname__ != "_add_middleware_edge.<locals>.jump_edge":
+                if not is_jump_edge(edge):
                     continue
                 for jump in sorted(jumps):
                     target = edge({"jump_to": jump})  # LangChain's own function, which only reads this entry
