@@ -106,7 +106,7 @@ ORDER = seen(
         placed=datetime.datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN, fold=1),
         total=decimal.Decimal("12.30"),
         address=Address(street="Main"),
-        tags={"a", "b"},
+        tags={"a"},  # one: what is compared as text must not depend on the order of a set of strings
         point=Point(decimal.Decimal("1.0")),
     )
 )
