@@ -41,11 +41,10 @@ class Nested:
 
 def silenced(context: otel.Context) -> tuple[otel.Context, Nested | None]:
     """The context in which providers' instrumentations make no span of their own, and what they hand over."""
-    context = otel.set_value(_SUPPRESS, True, context)
     if (made := inference_data()) is None:
-        return context, None
+        return otel.set_value(_SUPPRESS, True, context), None
     key, data = made
-    return otel.set_value(key, data, context), Nested(data)
+    return otel.Context({**context, _SUPPRESS: True, key: data}), Nested(data)
 
 
 def beside_langchain_instrumentation(metadata: MutableMapping[str, Any]) -> bool:
