@@ -110,6 +110,8 @@ class RunFacts:
     """One part of a run: from its start or resumption to its end or next pause."""
 
     run: Run
+    agent: str | None = None
+    """The agent's name."""
     thread: str | None = None
     """The thread, if the caller named one."""
     segment: int = 1
@@ -134,11 +136,6 @@ class RunFacts:
     def id(self) -> str:
         """Names the run; the same over pauses."""
         return self.run.id
-
-    @property
-    def agent(self) -> str | None:
-        """The agent's name."""
-        return self.run.agent
 
     @property
     def duration(self) -> float:

@@ -267,6 +267,7 @@ def new_facts(run: Run, saved: Any, parent: Record | None) -> RunFacts:
     thread = (run.config.get("configurable") or {}).get("thread_id")
     return RunFacts(
         run=run,
+        agent=run.agent,
         thread=None if thread is None else str(thread),
         segment=segment,
         parent=parent.facts.id if parent is not None else None,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from threading import Lock
 from typing import Any, ClassVar, Final, Literal
 from weakref import WeakKeyDictionary
 
 from opentelemetry.context import Context
-from opentelemetry.metrics import MeterProvider
+from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
 
 from agentkit.events import Event
 from agentkit.telemetry.attributes import run_outcome
@@ -45,7 +47,7 @@ _MODEL: Final = frozenset(
 class Instrument:
     """One instrument."""
 
-    kind: Literal["histogram", "counter", "up_down_counter"]
+    kind: Literal["histogram", "counter", "observable_up_down_counter"]
     unit: str
     attributes: frozenset[str]
     """The attributes that it may have; any other would multiply its time series."""
@@ -91,7 +93,7 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
     "gen_ai.execute_tool.duration": Instrument(
         "histogram", "s", _RUN | _TOLD | {GenAI.TOOL_NAME, GenAI.TOOL_TYPE}, _D, "both", "Calls of tools"
     ),
-    "agentkit.agent.active": Instrument("up_down_counter", "{run}", _RUN, description="Runs that go on"),
+    "agentkit.agent.active": Instrument("observable_up_down_counter", "{run}", _RUN, description="Runs that go on"),
     "agentkit.retries": Instrument(
         "counter",
         "{retry}",
@@ -123,6 +125,36 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
 }
 
 
+class _Active:
+    """The runs that go on, by agent; looked at when metrics are collected, which is cheaper than two records a run."""
+
+    _known: ClassVar[WeakKeyDictionary[MeterProvider, _Active]] = WeakKeyDictionary()
+
+    def __init__(self, meter: Meter) -> None:
+        """Create the instrument."""
+        name = "agentkit.agent.active"
+        told = INSTRUMENTS[name]
+        self._runs: Counter[str | None] = Counter()
+        self._lock = Lock()
+        meter.create_observable_up_down_counter(name, [self._observed], told.unit, told.description)
+
+    @classmethod
+    def of(cls, provider: MeterProvider, meter: Meter) -> _Active:
+        """Those of a provider: a second instrument of the name would contradict the first."""
+        if provider not in cls._known:
+            cls._known[provider] = cls(meter)
+        return cls._known[provider]
+
+    def add(self, agent: str | None, number: int) -> None:
+        """Another run, or one less."""
+        with self._lock:
+            self._runs[agent] += number
+
+    def _observed(self, options: CallbackOptions) -> list[Observation]:
+        with self._lock:
+            return [Observation(number, _agent(agent)) for agent, number in self._runs.items()]
+
+
 class Metrics:
     """The instruments of one meter provider."""
 
@@ -131,9 +163,11 @@ class Metrics:
     def __init__(self, provider: MeterProvider, layer: str, version: str) -> None:
         """Create the instruments of a layer; see `Telemetry.metrics_semconv`."""
         meter = provider.get_meter("agentkit", version)
+        self._active = _Active.of(provider, meter)
         self._record: dict[str, Callable[..., None]] = {}
         for name, told in INSTRUMENTS.items():
-            if "both" not in (layer, told.layer) and layer != told.layer:
+            observed = told.kind == "observable_up_down_counter"
+            if observed or ("both" not in (layer, told.layer) and layer != told.layer):
                 continue
             more = {"explicit_bucket_boundaries_advisory": told.buckets} if told.buckets else {}
             made = getattr(meter, f"create_{told.kind}")(name, told.unit, told.description, **more)
@@ -155,7 +189,7 @@ class Metrics:
 
     def run_started(self, facts: RunFacts) -> None:
         """A run starts."""
-        self._add("agentkit.agent.active", 1, _agent(facts.agent))
+        self._active.add(facts.agent, 1)
         if facts.resumed and (wait := waited(facts)) is not None:
             self._add("agentkit.approval.wait", wait, _agent(facts.agent))
 
@@ -164,8 +198,8 @@ class Metrics:
         agent = _agent(facts.agent)
         status, reason = run_outcome(facts, outcome)
         failed = error_type(outcome.error) if status == "error" and outcome.error is not None else None
-        told = {**agent, Own.OUTCOME: status, **_failed(failed)}
-        self._add("agentkit.agent.active", -1, agent)
+        told = _failed({**agent, Own.OUTCOME: status}, failed)
+        self._active.add(facts.agent, -1)
         self._add("gen_ai.invoke_agent.duration", facts.duration, told, context)
         self._add("gen_ai.invoke_agent.inference_calls", facts.model_calls, agent, context)
         self._add("gen_ai.invoke_agent.tool_calls", facts.tool_calls, agent, context)
@@ -190,7 +224,7 @@ class Metrics:
         told = _model(call)
         usage = call.usage
         failed = error_type(call.error) if call.error is not None and not call.cancelled else None
-        duration = {**told, **_failed(failed)}
+        duration = _failed(told, failed)
         for name in ("operation", "inference"):
             self._add(f"gen_ai.client.{name}.duration", call.duration, duration, context)
             if call.first_chunk is not None:
@@ -207,7 +241,7 @@ class Metrics:
     def tool_ended(self, facts: RunFacts, call: ToolCall, context: Context | None) -> None:
         """A call of a tool is over."""
         name = call.name if call.tool is not None else "_OTHER"  # a model may ask for any name
-        told = {**_tool(name, facts.agent, call.outcome), **_failed(call.error_type)}
+        told = _failed(_tool(name, facts.agent, call.outcome), call.error_type)
         self._add("gen_ai.execute_tool.duration", call.duration, told, context)
 
     def happened(self, event: Event) -> None:
@@ -242,8 +276,8 @@ def _known(told: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _failed(error: str | None) -> dict[str, str]:
-    return {} if error is None else {GenAI.ERROR_TYPE: error}
+def _failed(told: Mapping[str, Any], error: str | None) -> Mapping[str, Any]:
+    return told if error is None else {**told, GenAI.ERROR_TYPE: error}
 
 
 @lru_cache(maxsize=_SETS)

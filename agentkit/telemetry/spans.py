@@ -121,7 +121,7 @@ class SpanReporter(Reporter):
         recorded.span = span = self._tracer.start_span(
             told.model_name(call), parent, SpanKind.CLIENT, told.model_start(call, facts)
         )
-        if span.is_recording() and self._captures:
+        if self._captures and span.is_recording():
             self._write(span, "system", GenAI.SYSTEM, content.system(call.messages))
             self._write(span, "input", GenAI.INPUT_MESSAGES, content.input_messages(call.messages))
             self._write(span, "input", GenAI.TOOL_DEFINITIONS, content.definitions(call.parameters))
@@ -161,7 +161,7 @@ class SpanReporter(Reporter):
             return None
         base = otel.get_current()
         span = self._tracer.start_span(told.tool_name(call), base, SpanKind.INTERNAL, told.tool_start(call, facts))
-        if span.is_recording() and self._captures:
+        if self._captures and span.is_recording():
             self._write(span, "tool_args", GenAI.TOOL_ARGUMENTS, call.arguments, tool=call.name)
         context = set_span_in_context(span, base)
         call.recorded = _Recorded(span, context)
