@@ -35,8 +35,11 @@ class Nested:
 
     def attributes(self) -> dict[str, Any]:
         """What it says of the request."""
-        found = {key: getattr(self.data, name, None) for name, key in _FROM_NESTED.items()}
-        return {key: value for key, value in found.items() if isinstance(value, str | int)}
+        return {
+            key: value
+            for name, key in _FROM_NESTED.items()
+            if (value := getattr(self.data, name, None)) is not None and isinstance(value, str | int)
+        }
 
 
 def silenced(context: otel.Context) -> tuple[otel.Context, Nested | None]:

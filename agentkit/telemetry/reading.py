@@ -53,10 +53,8 @@ def provider_of(metadata: Mapping[str, Any]) -> str:
 
 def model_of(metadata: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
     """The model that was asked for."""
-    for name in (metadata.get("ls_model_name"), parameters.get("model"), parameters.get("model_name")):
-        if isinstance(name, str) and name:
-            return name
-    return None
+    name = metadata.get("ls_model_name") or parameters.get("model") or parameters.get("model_name")
+    return name if isinstance(name, str) and name else None
 
 
 def usage_of(reply: AIMessage) -> Usage:
