@@ -55,7 +55,7 @@ def calls_of(package: str, act: Callable[[], object]) -> int:
         act()
     finally:
         sys.setprofile(before)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return total
 
 
