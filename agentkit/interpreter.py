@@ -26,6 +26,7 @@ from agentkit._compat import is_resumed, read_state
 from agentkit.errors import ForgottenPause
 from agentkit.handover import leave
 from agentkit.local_state import LocalState, after, can_fold, is_plain
+from agentkit.pool import unseen
 from agentkit.routing import DECIDING, Destination, Router
 from agentkit.state import FAILURE, HANDOVER, POSITION, TALLY
 from agentkit.topology import END, MODEL, TOOLS, Plan, Stop
@@ -67,7 +68,7 @@ class Node(Runnable[Any, Any]):
             return leave(input)
         if self._passes and _is_jumping(input):
             return {"jump_to": input["jump_to"]}
-        return self._step.run(input, get_runtime(), config or {})
+        return self._step.run(input, get_runtime(), unseen(config or {}))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the stop."""
@@ -207,7 +208,7 @@ class TurnNode(Runnable[Any, Any]):
         """Run until the next boundary."""
         if input.get(HANDOVER):
             return leave(input)
-        config = config or {}
+        config = unseen(config or {})
         walk, runtime = self._walk(input, config), get_runtime()
         while walk.position is None:
             try:

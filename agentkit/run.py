@@ -22,6 +22,7 @@ from agentkit.hooks import Table
 from agentkit.interpreter import at_start
 from agentkit.limits import Limits
 from agentkit.messages import as_objects
+from agentkit.pool import unbounded
 from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, INNER, POSITION, TALLY
 from agentkit.topology import Plan
@@ -91,9 +92,9 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
             settle(self, unsettled)
         around = watching(self.agent.around)
         if not around:
-            return super().stream(given, config, **kwargs)
+            return super().stream(given, unbounded(config, self.config), **kwargs)
         watch = Watch(around, input, config, self)
-        return watch.over(super().stream(given, watch.config, **kwargs))
+        return watch.over(super().stream(given, unbounded(watch.config, self.config), **kwargs))
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
