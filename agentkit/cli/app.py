@@ -39,10 +39,11 @@ class _Guarded(TyperGroup):
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except _UsageError as error:
-            if "\n" in error.message:  # a help page
+            if not error.message or "\n" in error.message:  # a help page
                 raise
             command = error.ctx.command_path if error.ctx else "agentkit"
-            complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+            said = error.format_message().rstrip(".").replace("Value error, ", "")  # pydantic's, which Typer asks
+            complain(f"{said}; see {command} --help")
             raise typer.Exit(Code.mistake) from None
         except KeyboardInterrupt:
             raise typer.Exit(Code.interrupted) from None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from agentkit.cli.conversation import Conversation
 
-__all__ = ["one_turn", "run"]
+__all__ = ["one_turn", "run", "waiting_for"]
 
 
 def run(
@@ -91,6 +91,7 @@ def one_turn(
     from agentkit import exit_of
     from agentkit.cli.report import as_data, code_of, questions, why
     from agentkit.cli.terminal import Page, View
+    from agentkit.errors import InvalidDecision
 
     before = talk.state() if talk.thread is not None else None
     if given is None and (before is None or not before.next):
@@ -108,6 +109,9 @@ def one_turn(
         view.close()
         _say_how_to_finish(target, talk, store)
         return Code.interrupted
+    except InvalidDecision as error:  # the question is still open
+        view.close("waiting")
+        raise Mistake(f"{error} Decide again with: {_approve(talk.thread, store, target)}") from error
     except Exception as error:  # whatever tools and providers raise
         view.close()
         _say_how_to_finish(target, talk, store)
@@ -123,7 +127,7 @@ def one_turn(
     elif isinstance(values, dict) and values.get("structured_response") is not None:
         write_json(values["structured_response"])
     if waiting:
-        note(f"waits for {_asked(waiting)}; decide with: {_approve(talk.thread, store, target)}", style="yellow")
+        note(waiting_for(waiting, talk, store, target), style="yellow")
     elif reason := why(ended):
         note(reason, style="yellow")
     return code_of(ended, bool(waiting))
@@ -148,6 +152,18 @@ def _wrapped(console: Any) -> Any:
     return Typewriter(console)
 
 
+def waiting_for(waiting: list[dict[str, Any]], talk: Conversation, store: str | None, target: str) -> str:
+    """What a run waits for, and the command that decides.
+
+    Args:
+        waiting: As `agentkit.cli.report.questions` returns them.
+        talk: The thread.
+        store: The store's URL, if one was named.
+        target: How the agent was named.
+    """
+    return f"waits for {_asked(waiting)}; decide with: {_approve(talk.thread, store, target)}"
+
+
 def _asked(waiting: list[dict[str, Any]]) -> str:
     values = [one["value"] for one in waiting]
     names = [value.get("name") if isinstance(value, dict) else None for value in values]
@@ -159,6 +175,6 @@ def _approve(thread: str | None, store: str | None, target: str) -> str:
 
 
 def _say_how_to_finish(target: str, talk: Conversation, store: str | None) -> None:
-    if talk.thread is not None and store:
-        command = shlex.join(["agentkit", "run", target, "--thread", talk.thread, *store_words(store)])
+    if talk.is_kept:
+        command = shlex.join(["agentkit", "run", target, "--thread", str(talk.thread), *store_words(store)])
         note(f"the thread is kept; finish the turn with: {command}")

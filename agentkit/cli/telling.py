@@ -15,7 +15,7 @@ from agentkit.cli.screen import Mistake
 if TYPE_CHECKING:
     from agentkit.checkpoint.threads import Step
 
-__all__ = ["age", "changes", "question", "size", "table", "when"]
+__all__ = ["age", "changes", "counted", "question", "size", "table", "when"]
 
 _SPANS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _BRIEF: Final = 24  # characters of a value that are shown beside its name
@@ -91,6 +91,11 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def age(text: str) -> timedelta:

@@ -251,9 +251,9 @@ class View:
                 elif isinstance(message, ToolMessage):
                     self._tools.finish(message)
 
-    def close(self) -> None:
-        """Finish what is open, also after an error."""
-        self._tools.close()
+    def close(self, rest: str = "stopped") -> None:
+        """Finish what is open, also after an error; `rest` is how calls without a result are told."""
+        self._tools.close(rest)
         self._writer.end()
 
     def say(self, text: str) -> None:
