@@ -36,7 +36,7 @@ def _lines(report: Report, width: int) -> list[str]:
     lines = []
     for finding in report.findings:
         lines.append(f"{report.subject}: {finding.severity} {finding.code} {finding.name} at {finding.subject}")
-        lines += _indented(f"{finding.subject} {finding.message}." if finding.node else f"{finding.message}.", width)
+        lines += _indented(_sentence(finding), width)
         lines += _indented(f"mend it: {finding.remedy}", width)
         if finding.place is not None:
             lines += [f"    in {finding.place.path}:{finding.place.line}"]
@@ -46,6 +46,10 @@ def _lines(report: Report, width: int) -> list[str]:
     if not report.complete:
         lines.append(f"{report.subject}: too large to follow every way through it; there may be more")
     return [*lines, f"{report.subject}: {_summary(report)}"]
+
+
+def _sentence(finding: Finding) -> str:
+    return f"{finding.subject} {finding.message}." if finding.node else f"{finding.message}."
 
 
 def _indented(text: str, width: int) -> list[str]:
@@ -140,7 +144,7 @@ def _result(graph: str, finding: Finding, number: int, base: Path, silenced: Sup
         "ruleId": finding.code,
         "ruleIndex": number,
         "level": finding.severity,
-        "message": {"text": f"{finding.subject} {finding.message}. Mend it: {finding.remedy}."},
+        "message": {"text": f"{_sentence(finding)} Mend it: {finding.remedy}."},
         "locations": [_location(graph, finding, base)],
         "partialFingerprints": {"graphNodeRule/v1": f"{graph}:{finding.subject}:{finding.code}"},
     }

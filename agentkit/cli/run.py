@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agentkit.cli.conversation import ContextOption, StoreOption, SyncOption, ThreadOption, store_words
-from agentkit.cli.screen import Code, Failed, Mistake, err, note, one_line, out, write_json
+from agentkit.cli.screen import Code, Failed, Mistake, Stop, err, note, one_line, out, write_json
 from agentkit.cli.target import Target
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import ToolCall
 
     from agentkit.cli.conversation import Conversation
+    from agentkit.cli.terminal import View
 
 __all__ = ["one_turn", "run", "waiting_for"]
 
@@ -63,6 +64,8 @@ def _given(message: str | None, state: str | None) -> Any:
         message = sys.stdin.read().rstrip("\n")
         if not message.strip():
             raise Mistake("stdin was empty, so there is no message")
+    if message is not None and not message.strip():
+        raise Mistake("the message is empty")
     return human(message) if message is not None else parsed(state, "--input")
 
 
@@ -91,7 +94,6 @@ def one_turn(
     from agentkit import exit_of
     from agentkit.cli.report import as_data, code_of, questions, why
     from agentkit.cli.terminal import Page, View
-    from agentkit.errors import InvalidDecision
 
     before = talk.state() if talk.thread is not None else None
     if given is None and (before is None or not before.next):
@@ -109,13 +111,8 @@ def one_turn(
         view.close()
         _say_how_to_finish(target, talk, store)
         return Code.interrupted
-    except InvalidDecision as error:  # the question is still open
-        view.close("waiting")
-        raise Mistake(f"{error} Decide again with: {_approve(talk.thread, store, target)}") from error
     except Exception as error:  # whatever tools and providers raise
-        view.close()
-        _say_how_to_finish(target, talk, store)
-        raise Failed(one_line(error)) from error
+        raise _stopped_by(error, view, target, talk, store) from error
     view.close()
     after = talk.state() if talk.thread is not None else values
     waiting = questions(after)
@@ -150,6 +147,18 @@ def _wrapped(console: Any) -> Any:
     from agentkit.cli.terminal import Typewriter
 
     return Typewriter(console)
+
+
+def _stopped_by(error: Exception, view: View, target: str, talk: Conversation, store: str | None) -> Stop:
+    """How the command ends after an error of the run."""
+    from agentkit.errors import InvalidDecision
+
+    if isinstance(error, InvalidDecision):  # the question is still open
+        view.close("waiting")
+        return Mistake(f"{error} Decide again with: {_approve(talk.thread, store, target)}")
+    view.close()
+    _say_how_to_finish(target, talk, store)
+    return Failed(one_line(error))
 
 
 def waiting_for(waiting: list[dict[str, Any]], talk: Conversation, store: str | None, target: str) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,7 +13,8 @@ import typer
 from rich.text import Text
 
 from agentkit.cli.conversation import ByOption, ContextOption, StoreOption, SyncOption, store_words
-from agentkit.cli.screen import Code, Mistake, note, out, write_json
+from agentkit.cli.deciding import Verdict, asked, decision, refuse_unused, which
+from agentkit.cli.screen import Code, Mistake, note, out, printable, write_json
 from agentkit.cli.target import Target
 from agentkit.cli.telling import age, changes, counted, question, size, table, when
 
@@ -48,15 +47,6 @@ _STYLES: Final = {"done": "green", "waiting": "yellow", "resumable": "cyan", "ru
 _SHORT: Final = 8  # characters of an id that are shown
 
 
-class Verdict(StrEnum):
-    """A decision on a call."""
-
-    approve = "approve"
-    reject = "reject"
-    edit = "edit"
-    respond = "respond"
-
-
 @threads.command("list")
 def list_(
     store: Store,
@@ -81,7 +71,9 @@ def list_(
     rows = table("thread", "status", "steps", "size", "first", "last")
     for one in found:
         status = Text(one.status, style=_STYLES[one.status])
-        rows.add_row(one.id, status, str(one.checkpoints), size(one.bytes), when(one.first), when(one.last))
+        rows.add_row(
+            Text(printable(one.id)), status, str(one.checkpoints), size(one.bytes), when(one.first), when(one.last)
+        )
     out().print(rows)
 
 
@@ -100,7 +92,8 @@ def show(thread: Thread, store: Store, agent: Agent = None, as_json: AsJson = Fa
     rows = table("step", "checkpoint", "time", "ran", "changed")
     for number, step in enumerate(steps, 1):
         ran = ", ".join(step.nodes) or ("(start)" if step.source == "loop" else f"({step.source})")
-        rows.add_row(str(number), f"…{step.checkpoint_id[-_SHORT:]}", f"{step.at:%H:%M:%S}", ran, changes(step))
+        where = (str(number), f"…{step.checkpoint_id[-_SHORT:]}", f"{step.at:%H:%M:%S}")
+        rows.add_row(*where, Text(printable(ran)), changes(step))
     out().print(rows)
     for value in waiting:
         note(f"waits for {question(value)}", style="yellow")
@@ -194,16 +187,16 @@ def approve(
             unknown = snapshot.created_at is None
             told = "there is no thread {!r}" if unknown else "thread {!r} waits for nothing"
             raise Mistake(f"{told.format(thread)}; `agentkit threads list` shows what there is")
-        _refuse_unused(verdict, args, message)
+        refuse_unused(verdict, args, message)
         if verdict is None:
-            answers = _asked(snapshot.interrupts, somebody(by))
+            answers = asked(snapshot.interrupts, somebody(by))
             given: Any = Command(resume=answers)
         else:
             pending = [one for one in pending_approvals(snapshot) if call in (None, one.tool_call_id, one.id)]
             if len(pending) != 1:
-                raise Mistake(_which(pending, [one.tool_call_id for one in pending_approvals(snapshot)], call))
-            decision = _decision(verdict, parsed(args, "--args"), message, somebody(by))
-            answers = {pending[0].id: decision}
+                raise Mistake(which(pending, [one.tool_call_id for one in pending_approvals(snapshot)], call))
+            decided = decision(verdict, parsed(args, "--args"), message, somebody(by))
+            answers = {pending[0].id: decided}
             try:
                 given = decide(snapshot, answers)
             except InvalidDecision as error:
@@ -307,7 +300,7 @@ def _named(steps: Sequence[Step], name: str) -> Step:
     return found[0]
 
 
-# ---- decisions
+# ---- a thread that waits
 
 
 def _waits(target: str, talk: Conversation, paused: Any, store: str | None, as_json: bool) -> Code:
@@ -321,42 +314,3 @@ def _waits(target: str, talk: Conversation, paused: Any, store: str | None, as_j
         write_json(as_data(talk.thread, paused.values, old, None, waiting))
     note(waiting_for(waiting, talk, store, target), style="yellow")
     return code_of(None, paused=True)
-
-
-def _refuse_unused(verdict: Verdict | None, args: str | None, message: str | None) -> None:
-    """Refuse what this decision would not heed: whoever gives it counts on it."""
-    if args is not None and verdict is not Verdict.edit:
-        raise Mistake("--args changes a call only with --decision edit")
-    if message is not None and verdict not in (Verdict.reject, Verdict.respond):
-        raise Mistake("--message is told only with --decision reject or respond")
-
-
-def _asked(interrupts: Sequence[Any], by: str) -> dict[str, Any]:
-    from agentkit.cli.asking import Asker, Later
-
-    if not sys.stdin.isatty():
-        raise Mistake("nobody can be asked without a terminal; say --decision approve, reject, edit or respond")
-    try:
-        return Asker(out(), input, by).answers(interrupts)
-    except Later:
-        note("left open")
-        raise typer.Exit from None
-
-
-def _decision(verdict: Verdict, args: Any, message: str | None, by: str) -> Any:
-    decision: dict[str, Any] = {"type": verdict.value, "by": by}
-    if verdict is Verdict.edit:
-        if not isinstance(args, dict):
-            raise Mistake("edit needs --args with all arguments of the call, as in --args '{\"amount\": 50}'")
-        decision["edited_action"] = {"args": args}
-    if message is not None:
-        decision["message"] = message
-    return decision
-
-
-def _which(pending: Sequence[Any], waiting: Sequence[str], call: str | None) -> str:
-    if not waiting:
-        return "the thread waits for an answer, not for an approval; leave --decision out to be asked"
-    if call is not None and not pending:
-        return f"no call {call!r} waits; waiting: {', '.join(waiting)}"
-    return f"several calls wait; name one with --call: {', '.join(waiting)}"
