@@ -12,7 +12,7 @@ from typing import Any, Final
 from agentkit.check.findings import Finding, Report, Suppressed
 from agentkit.check.rule import RULES, Rule
 
-__all__ = ["as_json", "as_sarif", "as_text", "page_of"]
+__all__ = ["as_json", "as_sarif", "as_text", "own_version", "page_of"]
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -113,7 +113,7 @@ def as_sarif(reports: Sequence[Report], root: Path | None = None) -> str:
         for report in reports
         for each in report.suppressed
     ]
-    driver = {"name": "agentkit check", "version": _version(), "rules": [_descriptor(rule) for rule in rules]}
+    driver = {"name": "agentkit check", "version": own_version(), "rules": [_descriptor(rule) for rule in rules]}
     log = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -171,7 +171,8 @@ def _artifact(path: str, base: Path) -> dict[str, str]:
     return {"uri": whole.as_uri()}
 
 
-def _version() -> str:
+def own_version() -> str:
+    """The version of agentkit that is installed; `0` in a checkout that is not."""
     try:
         return version("agentkit")
     except PackageNotFoundError:  # run from a checkout that is not installed

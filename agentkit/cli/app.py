@@ -76,10 +76,10 @@ app = typer.Typer(
 
 
 def _tell_version(asked: bool) -> None:
-    from importlib.metadata import version
-
     if asked:
-        typer.echo(f"agentkit {version('agentkit')}")
+        from agentkit.check.formats import own_version
+
+        typer.echo(f"agentkit {own_version()}")
         raise typer.Exit
 
 
