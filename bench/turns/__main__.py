@@ -48,14 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [known[name] for name in given.only] if given.only else list(SCENARIOS)
     rounds = given.rounds or (1 if given.quick else 9)
     begun = time.perf_counter()
-    peers = _peers() if given.peers else None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the packages' own; they belong to no table
-            results = [row for one in chosen for row in _one(one, rounds, given.quick, peers)]
-    finally:
-        if peers:
-            peers.close()
+    results = _all(chosen, rounds, given.quick, given.peers)
     about = {"command": "make bench", "python": platform.python_version(), "versions": _versions()}
     print(f"\n{tables(results)}\n\n{targets(results)}\n")
     print(f"{_tell_versions()}. {time.perf_counter() - begun:.0f} s.")
@@ -103,6 +96,23 @@ def _positive(text: str) -> int:
 def _refused(why: str) -> int:
     print(f"bench: {why}", file=sys.stderr)
     return 2
+
+
+def _all(chosen: Sequence[Scenario], rounds: int, quick: bool, with_peers: bool) -> list[Result]:
+    """Measure scenarios; on Ctrl-C those that are left are not measured."""
+    peers = _peers() if with_peers else None
+    results: list[Result] = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the packages' own; they belong to no table
+            for one in chosen:
+                results += _one(one, rounds, quick, peers)
+    except KeyboardInterrupt:
+        _say("stopped; what was measured until now:")
+    finally:
+        if peers:
+            peers.close()
+    return results
 
 
 def _peers() -> Peers | None:

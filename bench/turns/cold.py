@@ -56,9 +56,10 @@ def idle(contender: str, size: int) -> int:
 
     from langgraph.checkpoint.memory import InMemorySaver
 
+    from bench.turns.factories import Hook, stack
     from bench.turns.model import Model, add
 
-    agent = make(Model(turns=2), [add], checkpointer=InMemorySaver())
+    agent = make(Model(turns=2), [add], middleware=stack(Hook, 3), checkpointer=InMemorySaver())
 
     def fill(names: range) -> None:
         for name in names:

@@ -49,7 +49,11 @@ class Peer:
         self.name = name
         self._python = str(python)
         self._child = subprocess.Popen(
-            [self._python, *_CHILD, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [self._python, *_CHILD, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for us; it ends with its input
         )
 
     def do(self, task: dict[str, Any]) -> dict[str, float]:

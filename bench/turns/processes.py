@@ -55,12 +55,12 @@ def _started(name: str, what: str, unit: str, task: str, sampler: Callable[[str,
 
 
 def _idle(bench: Bench) -> Prepared:
-    size = bench.size(1000, 50)
+    size = bench.size(1000, 100)
     found: dict[str, Sampler] = {
         contender: lambda contender=contender: [_cold("idle", contender, size)[1] / 1000]  # type: ignore[misc]
         for contender in FACTORIES
     }
-    return Prepared([Row("S8", f"memory of one of {size:,} idle threads", "kB")], found, warm=False)
+    return Prepared([Row("S8", f"memory of one of {size:,} idle threads, 3 hook middlewares", "kB")], found, warm=False)
 
 
 SCENARIOS = (
@@ -68,5 +68,5 @@ SCENARIOS = (
     _started("S7m", "memory of a new process that imports the package", "MB", "package", _memory),
     _started("S7r", "memory of a new process that imports what makes an agent", "MB", "factory", _memory),
     _started("S7c", "a new process that makes an agent and runs it once", "ms", "run", _time),
-    Scenario("S8", "memory of one of 1,000 idle threads", _idle, most=3),
+    Scenario("S8", "memory of one of 1,000 idle threads, 3 hook middlewares", _idle, most=3),
 )
