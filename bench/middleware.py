@@ -1,6 +1,6 @@
 """What each shipped middleware costs per turn: `make bench-middleware`, or `python -m bench.middleware --help`.
 
-An agent with one middleware, with its default or most natural options, beside the same agent without it: ten turns of a
+An agent with one middleware, with its default or most natural options, beside the same agent without it: some turns of a
 model that answers at once and a tool that adds. The two take turns, run by run. Told is what the middleware adds to a
 turn: CPU milliseconds (the median of the pairs' differences, with their middle half), calls of functions, and
 super-steps of the graph. The last two are counted, so nothing else on the machine disturbs them.
@@ -47,10 +47,9 @@ from bench import page
 from bench.tracing import counted, providers
 from bench.turns.measuring import spread
 from bench.turns.model import Model
-from bench.turns.scenario import clocked
+from bench.turns.scenario import as_it_stands, clocked
 from bench.turns.telling import cell, markdown
 
-TURNS = 10
 GRANULARITIES = ("hook", "turn")
 
 
@@ -142,10 +141,10 @@ class Agent:
         return given, {**thread(uuid4().hex), "recursion_limit": 1000}
 
 
-def agent(case: Case, middleware: Sequence[Middleware], granularity: Any, asynchronous: bool) -> Agent:
+def agent(case: Case, middleware: Sequence[Middleware], granularity: Any, asynchronous: bool, turns: int) -> Agent:
     """An agent for a case, with or without its middleware."""
     graph = create_agent(
-        Varied(turns=TURNS),
+        Varied(turns=turns),
         [writes if case.writing else reads],
         middleware=middleware,
         state_schema=State,
@@ -164,24 +163,25 @@ class Cost:
     steps: float
 
 
-def cost(case: Case, granularity: str, asynchronous: bool, runs: int, folder: Path) -> Cost:
+def cost(case: Case, granularity: str, asynchronous: bool, *, runs: int, turns: int, folder: Path) -> Cost:
     """Measure a case: run by run with and without it, each first in turn.
 
     Raises:
         RuntimeError: If the middleware changed the course of the run, which would be measured as its cost.
     """
-    without = agent(case, [], granularity, asynchronous)
-    having = agent(case, case.make(folder), granularity, asynchronous)
+    without = agent(case, [], granularity, asynchronous, turns)
+    having = agent(case, case.make(folder), granularity, asynchronous, turns)
     pair = [without, having]
     if len({len(each()["messages"]) for each in pair}) > 1:
         raise RuntimeError(f"bench-middleware: with {case.name} the run took another course.")
     found: dict[int, list[float]] = {0: [], 1: []}
-    for number in range(runs):
-        for which in (0, 1) if number % 2 else (1, 0):
-            found[which].append(clocked(pair[which], TURNS)[0])
+    with as_it_stands():
+        for number in range(runs):
+            for which in (0, 1) if number % 2 else (1, 0):
+                found[which].append(clocked(pair[which], turns)[0])
     added = [b - a for a, b in zip(found[0], found[1], strict=True)]
     calls = [counted(each, runs=1) for each in pair]
-    return Cost(spread(added), (calls[1] - calls[0]) / TURNS, (having.steps() - without.steps()) / TURNS)
+    return Cost(spread(added), (calls[1] - calls[0]) / turns, (having.steps() - without.steps()) / turns)
 
 
 @contextmanager
@@ -219,13 +219,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="make bench-middleware", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=40, help="runs with and without each (default: 40)")
+    parser.add_argument("--turns", type=int, default=10, help="turns of each run (default: 10)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these, by the beginning of the name, e.g. Gates")
     parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     given = parser.parse_args(arguments)
     chosen = [case for case in CASES if not given.only or case.name.startswith(tuple(given.only))]
-    if not chosen or given.runs < 1:
+    if not chosen or given.runs < 1 or given.turns < 1:
         names = ", ".join(case.name.partition("(")[0] for case in CASES)
-        print(f"bench-middleware: nothing to measure; --runs is at least 1, names are {names}.", file=sys.stderr)
+        print(
+            f"bench-middleware: nothing to measure; --runs and --turns are at least 1, names are {names}.",
+            file=sys.stderr,
+        )
         return 2
     if given.docs and given.only:
         print("bench-middleware: --docs writes the whole table; leave out --only.", file=sys.stderr)
@@ -237,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for granularity in GRANULARITIES:
                 for asynchronous in (False, True):
                     costs[case.name, granularity, asynchronous] = cost(
-                        case, granularity, asynchronous, given.runs, folder
+                        case, granularity, asynchronous, runs=given.runs, turns=given.turns, folder=folder
                     )
     print(table(costs))
     if given.docs:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.turns.scenario import CONTENDERS, OURS, Prepared, Row
+from bench.turns.scenario import CONTENDERS, OURS, Prepared, Row, as_it_stands
 
 Result = dict[str, Any]
 """A row as it is written down: `row`, `what`, `unit`, `rounds`, `values` by contender, `ratios` by `"turn / bare"` and
@@ -61,11 +61,12 @@ def measure(prepared: Prepared, rounds: int, tell: Callable[[int, str], None] = 
     """
     found = Measured(prepared.rows)
     names = list(prepared.samplers)
-    for number in range(0 if prepared.warm else 1, rounds + 1):
-        first = number % len(names)
-        for name in names[first:] + names[:first]:
-            tell(number, name)
-            values = prepared.samplers[name]()
-            if number:
-                found.rounds.setdefault(name, []).append(values)
+    with as_it_stands():
+        for number in range(0 if prepared.warm else 1, rounds + 1):
+            first = number % len(names)
+            for name in names[first:] + names[:first]:
+                tell(number, name)
+                values = prepared.samplers[name]()
+                if number:
+                    found.rounds.setdefault(name, []).append(values)
     return found

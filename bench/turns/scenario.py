@@ -72,6 +72,17 @@ class Scenario:
 
 
 @contextmanager
+def as_it_stands() -> Iterator[None]:
+    """Let garbage collection pass over what is there already, which takes long beside one run."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@contextmanager
 def no_collection() -> Iterator[None]:
     """Without garbage collection, which would hit one contender for another's garbage."""
     gc.collect()

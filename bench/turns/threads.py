@@ -121,7 +121,7 @@ def _scenario(name: str, where: str, stores: Callable[[], AbstractContextManager
         marks = QUICK_MARKS if bench.quick else MARKS
         opened = bench.closing.enter_context(stores())
         names = [*FACTORIES, SHARED]
-        for each in names:  # to warm up
+        for each in () if bench.quick else names:  # to warm up
             _sampler(each, opened, QUICK_MARKS)()
         return Prepared(_rows(name, where, marks), {each: _sampler(each, opened, marks) for each in names}, warm=False)
 
