@@ -1,6 +1,6 @@
 """What each shipped middleware costs per turn: `make bench-middleware`, or `python -m bench.middleware --help`.
 
-An agent with one middleware, with its default or most natural options, beside the same agent without it: some turns of a
+An agent with one middleware, with its default or most natural options, beside the same agent without it: turns of a
 model that answers at once and a tool that adds. The two take turns, run by run. Told is what the middleware adds to a
 turn: CPU milliseconds (the median of the pairs' differences, with their middle half), calls of functions, and
 super-steps of the graph. The last two are counted, so nothing else on the machine disturbs them.

@@ -229,7 +229,7 @@ def test_a_step_per_hook_costs_no_more_steps_and_checkpoints_than_langchain(size
 def test_a_turn_is_two_steps_whatever_its_hooks(size: int) -> None:
     steps, checkpoints, writes = steps_and_stores(5, size, granularity="turn")
     assert steps == 5 + 4  # the model, then its tools
-    assert checkpoints == 1 + steps  # what is given is one
+    assert checkpoints == 2 + steps  # before them, what is given and LangGraph's own start
     assert writes <= steps_and_stores(5, 0, langchain_create_agent)[2]
 
 
