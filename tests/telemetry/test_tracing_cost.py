@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ PACKAGE = str(Path(agentkit.__file__).parent)
 
 
 @tool
-def look(x: int = 0) -> str:
+async def look(x: int = 0) -> str:
     """Look something up."""
     return "found"
 
@@ -39,28 +38,26 @@ def busy() -> ScriptedModel:
     return ScriptedModel(answer, repeat=True)
 
 
-def calls_of(package: str, act: Callable[[], object]) -> int:
-    """How many functions the code of a package calls, and how often it is called, in all threads."""
+async def calls_of(agent: Any) -> int:
+    """How many calls the code of agentkit takes and makes in a run, all of it in one thread."""
     total = 0
 
     def note(frame: Any, event: str, argument: Any) -> None:
         nonlocal total
-        total += event in ("call", "c_call") and frame.f_code.co_filename.startswith(package)
+        total += event in ("call", "c_call") and frame.f_code.co_filename.startswith(PACKAGE)
 
-    act()  # imports and caches
+    await agent.ainvoke({"messages": "hi"})  # imports and caches
     before = sys.getprofile()
-    threading.setprofile(note)
     sys.setprofile(note)
     try:
-        act()
+        await agent.ainvoke({"messages": "hi"})
     finally:
         sys.setprofile(before)
-        threading.setprofile(None)
     return total
 
 
-def test_a_run_makes_a_span_and_no_more_records_than_the_conventions_ask_for(recorder: Any) -> None:
-    recorder.create(busy(), [look]).invoke({"messages": "hi"})
+async def test_a_run_makes_a_span_and_no_more_records_than_the_conventions_ask_for(recorder: Any) -> None:
+    await recorder.create(busy(), [look]).ainvoke({"messages": "hi"})
     assert sorted(span.name.split()[0] for span in recorder.spans) == [
         *["chat"] * 3,
         *["execute_tool"] * 3,
@@ -72,11 +69,15 @@ def test_a_run_makes_a_span_and_no_more_records_than_the_conventions_ask_for(rec
     assert records == 3 * 3 + 3 + 3  # duration and two sides of tokens; the tools' durations; the run's three
 
 
-def test_recording_takes_few_calls_of_our_own(recorder: Any) -> None:
+async def test_recording_takes_few_calls_of_our_own(recorder: Any) -> None:
     plain, traced = create_agent(busy(), [look]), recorder.create(busy(), [look])
-    without = calls_of(PACKAGE, lambda: plain.invoke({"messages": "hi"}))
-    recording = calls_of(PACKAGE, lambda: traced.invoke({"messages": "hi"}))
-    assert recording - without < 700  # 587 when this was written; the SDK's and LangChain's come on top
+    added = await calls_of(traced) - await calls_of(plain)
+    assert added < 700  # 610 when this was written; the SDK's and LangChain's come on top
+
+
+async def test_where_nothing_is_set_up_a_run_takes_hardly_a_call_more() -> None:
+    plain, idle = create_agent(busy(), [look]), create_agent(busy(), [look], middleware=[Tracing()])
+    assert await calls_of(idle) - await calls_of(plain) < 110  # 91 when this was written
 
 
 class Scoped(Middleware):
@@ -98,8 +99,8 @@ class Scoped(Middleware):
 
 def test_who_gets_no_chunks_enters_a_scope_once(entry: EntryPoint) -> None:
     scoped = Scoped()
-    run(create_agent(busy(), [look], middleware=[scoped]), "hi", entry=entry)
-    assert scoped.entered == 1 if entry.endswith("invoke") else scoped.entered > 3
+    run(create_agent(ScriptedModel("done"), middleware=[scoped]), "hi", entry=entry)
+    assert scoped.entered == 1 if entry.endswith("invoke") else scoped.entered > 2
 
 
 def test_after_a_failed_run_the_applications_span_is_the_current_one(recorder: Any, entry: EntryPoint) -> None:
@@ -132,9 +133,3 @@ def test_runs_that_go_on_are_seen_while_they_do(recorder: Any, entry: EntryPoint
     other = recorder.tracing(metrics_semconv="next")  # another set of instruments of the same provider
     run(create_agent(model(), [watch], middleware=[other], name="two"), "hi", entry=entry)
     assert (seen, active()) == ([{"one": 1}, {"one": 0, "two": 1}], {"one": 0, "two": 0})
-
-
-def test_where_nothing_is_set_up_a_run_takes_hardly_a_call_more() -> None:
-    plain, idle = create_agent(busy(), [look]), create_agent(busy(), [look], middleware=[Tracing()])
-    without = calls_of(PACKAGE, lambda: plain.invoke({"messages": "hi"}))
-    assert calls_of(PACKAGE, lambda: idle.invoke({"messages": "hi"})) - without < 90  # 61 when this was written
