@@ -200,6 +200,7 @@ class ToolLines:
         arguments = ", ".join(f"{key}={_short(value)}" for key, value in line.call["args"].items())
         what = Text(_in_one_line(f"{line.call['name']}({arguments})"), style="dim")
         if line.state == "running":
+            what.truncate(self.console.width - 4, overflow="ellipsis")
             return Spinner("dots", what)
         mark, style = _MARKS[line.state]
         row = Text.assemble((f"{mark} {self.words[line.state]} ", style), what)
