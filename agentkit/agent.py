@@ -22,7 +22,6 @@ from agentkit._compat import SubagentTransformer, node_trace_policy
 from agentkit.binding import Binder
 from agentkit.chain import Layer
 from agentkit.checkpoint.allowed import declare
-from agentkit.checkpoint.saver import Saver
 from agentkit.contract import contract_of
 from agentkit.errors import DuplicateTool, UnknownStateField, UnknownToolName
 from agentkit.graph import Drawing, without_reads
@@ -155,7 +154,7 @@ def create_agent(
         policies={hook.node: node_trace_policy(hook.middleware.trace_policy) for hook in hooks.hooks},
         context_schema=context_schema,
     )
-    allow = checkpointer.allow if isinstance(checkpointer, Saver) else declare
+    allow: Callable[..., None] = getattr(checkpointer, "allow", declare)  # our saver keeps its own account of them
     allow(schemas.state, *structured.schemas_of(response))
     turns = turns and drawing.can_fold()
     compiled = (drawing.by_turn() if turns else drawing.by_hook()).compile(
