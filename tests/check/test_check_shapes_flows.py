@@ -15,7 +15,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
-from langgraph.types import CachePolicy, Command, Overwrite, RetryPolicy, interrupt
+from langgraph.types import CachePolicy, Command, RetryPolicy, interrupt
 from typing_extensions import TypedDict
 
 from agentkit.check import check
@@ -365,18 +365,6 @@ def a_failure_that_is_made_good_by_another_node() -> Any:
     builder.add_node("charge", charge, retry_policy=RetryPolicy(max_attempts=3), error_handler=compensate)
     builder.add_edge(START, "cached").add_edge("cached", "charge")
     return builder.compile(cache=InMemoryCache())
-
-
-@shape
-def a_reducer_that_is_passed_by() -> Any:
-    def replace(state: State) -> dict[str, Any]:
-        return {"log": Overwrite(["anew"])}
-
-    def replace_by_key(state: State) -> dict[str, Any]:
-        return {"log": {"__overwrite__": ["anew"]}}
-
-    nodes: dict[str, Any] = {"replace": replace, "by_key": replace_by_key}
-    return drawn((START, "a"), ("a", "replace"), ("replace", "by_key"), ("by_key", END), **nodes)
 
 
 @shape

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode, tools_condition
-from langgraph.types import Command, Send
+from langgraph.types import Command, Overwrite, Send
 from typing_extensions import TypedDict
 
 from agentkit import create_agent
@@ -358,6 +358,18 @@ def tools_as_nodes_of_their_own_chosen_by_what_the_model_says() -> Any:
         builder.add_edge(name, "note")
     builder.add_conditional_edges("agent", choose)
     return builder
+
+
+@shape
+def a_reducer_that_is_passed_by() -> Any:
+    def replace(state: State) -> dict[str, Any]:
+        return {"log": Overwrite(["anew"])}
+
+    def replace_by_key(state: State) -> dict[str, Any]:
+        return {"log": {"__overwrite__": ["anew"]}}
+
+    nodes: dict[str, Any] = {"replace": replace, "by_key": replace_by_key}
+    return drawn((START, "a"), ("a", "replace"), ("replace", "by_key"), ("by_key", END), **nodes)
 
 
 @pytest.mark.parametrize("make", SHAPES, ids=lambda make: make.__name__)

@@ -316,7 +316,7 @@ def dead_end(given: Given) -> Iterator[Hit]:
     drawn = {source for source, target in shape.edges if target == END}
     if not drawn:
         return
-    choices = [each for every in shape.choices.values() for each in every if len(each.ways) > 1 or not each.told]
+    choices = [each for every in shape.choices.values() for each in every if len(each.targets) > 1 or not each.told]
     chosen = frozenset().union(*(choice.targets for choice in choices))
     for node in sorted(chosen & shape.reachable(START) & shape.nodes.keys()):
         leads = node in drawn or shape.successors(node) or shape.choices.get(node) or shape.is_open(node)
