@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [known[name] for name in given.only] if given.only else list(SCENARIOS)
     rounds = given.rounds or (1 if given.quick else 9)
     begun = time.perf_counter()
-    results = _all(chosen, rounds, given.quick, given.peers)
+    results, stopped = _all(chosen, rounds, given.quick, given.peers)
     about = {"command": "make bench", "python": platform.python_version(), "versions": _versions()}
     print(f"\n{tables(results)}\n\n{targets(results)}\n")
     print(f"{_tell_versions()}. {time.perf_counter() - begun:.0f} s.")
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.json.write_text(json.dumps({**about, "rows": results}, indent=1) + "\n")
     if given.docs:
         _document(about, results)
-    return 0
+    return 130 if stopped else 0  # as shells tell of Ctrl-C
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,8 +98,8 @@ def _refused(why: str) -> int:
     return 2
 
 
-def _all(chosen: Sequence[Scenario], rounds: int, quick: bool, with_peers: bool) -> list[Result]:
-    """Measure scenarios; on Ctrl-C those that are left are not measured."""
+def _all(chosen: Sequence[Scenario], rounds: int, quick: bool, with_peers: bool) -> tuple[list[Result], bool]:
+    """Measure scenarios, until Ctrl-C; whether that was so."""
     peers = _peers() if with_peers else None
     results: list[Result] = []
     try:
@@ -109,10 +109,11 @@ def _all(chosen: Sequence[Scenario], rounds: int, quick: bool, with_peers: bool)
                 results += _one(one, rounds, quick, peers)
     except KeyboardInterrupt:
         _say("stopped; what was measured until now:")
+        return results, True
     finally:
         if peers:
             peers.close()
-    return results
+    return results, False
 
 
 def _peers() -> Peers | None:

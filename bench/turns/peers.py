@@ -60,14 +60,14 @@ class Peer:
         """CPU milliseconds and those by the clock.
 
         Raises:
-            RuntimeError: If the process has ended.
+            LeftOut: If the process has ended.
         """
         assert self._child.stdin is not None and self._child.stdout is not None
         with suppress(BrokenPipeError):
             print(json.dumps(task), file=self._child.stdin, flush=True)
         answer = self._child.stdout.readline()
         if not answer:
-            raise RuntimeError(f"bench: the process of {self.name} has ended; what it says is above.")
+            raise LeftOut(f"the process of {self.name} has ended; what it says is above.")
         spent: dict[str, float] = json.loads(answer)
         return spent
 
