@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +41,14 @@ def environment(folder: Path = FOLDER) -> Path:
         raise LeftOut(f"{folder.name} could not be made; try: {' '.join(install)}") from None
     made.write_text(wanted)
     return python
+
+
+def versions(folder: Path = FOLDER) -> dict[str, str]:
+    """What is installed there of what was asked for."""
+    path = [str(each) for each in folder.glob("[Ll]ib/**/site-packages")]
+    packages = (wanted.partition("~=")[0] for wanted in PEERS.values())
+    found = (each for package in packages for each in distributions(name=package, path=path))
+    return {each.metadata["Name"]: each.version for each in found}
 
 
 class Peer:
