@@ -61,7 +61,10 @@ class _Latest(LastValue[Any]):
     """A field of the loop's own: the last value of a step counts. A reducer would do; this is cheaper to copy."""
 
     def update(self, values: Sequence[Any]) -> bool:
-        return super().update(values[-1:])
+        if not values:
+            return False
+        self.value = values[-1]
+        return True
 
 
 def _collected(old: list[Any] | None, new: list[Any] | None) -> list[Any]:
