@@ -16,11 +16,11 @@ from agentkit.watch import Outcome
 __all__ = [
     "event_attributes",
     "event_name",
-    "interrupt_attributes",
     "model_end",
     "model_name",
     "model_start",
     "run_end",
+    "run_events",
     "run_name",
     "run_outcome",
     "run_start",
@@ -116,8 +116,17 @@ def run_end(facts: RunFacts, outcome: Outcome, usage: str) -> Attributes:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def interrupt_attributes(outcome: Outcome) -> Attributes:
-    """What a pause waits for."""
+def run_events(outcome: Outcome) -> list[tuple[str, Attributes]]:
+    """What happened at the end of a run: a pause, or a limit."""
+    if outcome.status == "interrupted":
+        return [("agentkit.interrupt", _interrupt(outcome))]
+    if outcome.status == "limit" and outcome.exit is not None:
+        limit: Attributes = {"agentkit.limit.name": outcome.exit.reason, "agentkit.limit.source": outcome.exit.source}
+        return [("agentkit.limit", limit)]
+    return []
+
+
+def _interrupt(outcome: Outcome) -> Attributes:
     told: Attributes = {
         "agentkit.interrupt.kind": interrupt_kind(outcome.interrupts),
         "agentkit.interrupt.count": len(outcome.interrupts),

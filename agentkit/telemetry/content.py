@@ -14,7 +14,16 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolM
 from agentkit.telemetry.reading import finish_reasons
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 
-__all__ = ["definitions", "input_messages", "output_messages", "shortened", "system", "written"]
+__all__ = [
+    "definitions",
+    "input_messages",
+    "on_span",
+    "output_messages",
+    "redacted",
+    "shortened",
+    "system",
+    "written",
+]
 
 _ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "developer": "system"}
 _FINISH: Final = {"tool_calls": "tool_call", "tool_use": "tool_call", "end_turn": "stop", "max_tokens": "length"}
@@ -23,17 +32,24 @@ _CUT: Final = "… ({} more characters)"
 
 def written(settings: Telemetry, kind: Kind, value: Any, info: Mapping[str, Any]) -> Any:
     """A value as it is put on a span, or `DROP`."""
-    if settings.redact is not None:
-        try:
-            value = settings.redact(kind, value, info)
-        except Exception:  # who cannot say what is harmless gets nothing recorded
-            return DROP
-        if value is DROP:
-            return DROP
-    value = shortened(value, settings.max_content_chars)
-    if settings.content_format == "structured":
+    value = redacted(settings, kind, value, info)
+    return DROP if value is DROP else on_span(settings, value)
+
+
+def redacted(settings: Telemetry, kind: Kind, value: Any, info: Mapping[str, Any]) -> Any:
+    """A value as the redactor leaves it, or `DROP`."""
+    if settings.redact is None:
         return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return settings.redact(kind, value, info)
+    except Exception:  # who cannot say what is harmless gets nothing recorded
+        return DROP
+
+
+def on_span(settings: Telemetry, value: Any) -> Any:
+    """A value cut to size, in the form that spans have it in."""
+    value = shortened(value, settings.max_content_chars)
+    return value if settings.content_format == "structured" else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def shortened(value: Any, most: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["FORWARD", "PROVIDERS", "GenAI", "Own"]
+__all__ = ["FORWARD", "MCP", "PROVIDERS", "GenAI", "Own"]
 
 
 class GenAI:
@@ -76,6 +76,18 @@ class Own:
     REEXECUTED: Final = "agentkit.tool.reexecuted"
     DROPPED: Final = "agentkit.events.dropped"
     LINK: Final = "agentkit.link.type"
+    ENTRYPOINT: Final = "agentkit.entrypoint"
+    HOOK: Final = "agentkit.hook.name"
+    HOOK_OF: Final = "agentkit.hook.middleware"
+
+
+class MCP:
+    """Names of the conventions for the Model Context Protocol."""
+
+    METHOD: Final = "mcp.method.name"
+    PROTOCOL: Final = "mcp.protocol.version"
+    SESSION: Final = "mcp.session.id"
+    TRANSPORT: Final = "network.transport"
 
 
 FORWARD: Final[Mapping[str, str]] = {
