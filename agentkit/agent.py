@@ -27,7 +27,7 @@ from agentkit.contract import contract_of
 from agentkit.errors import DuplicateTool, UnknownStateField
 from agentkit.graph import Drawing, without_reads
 from agentkit.hook_node import HookStep
-from agentkit.hooks import NODE_PHASES, Hook, Table, table
+from agentkit.hooks import NODE_PHASES, Hook, Table, table, watched
 from agentkit.interpreter import Step
 from agentkit.limits import Limits
 from agentkit.messages import MessageStorage, reducer_for
@@ -108,7 +108,7 @@ def create_agent(
         ConfigurationError: If the arguments contradict each other; the message says how and where.
     """
     limits = limits or Limits()
-    hooks = table(middleware)
+    hooks = watched(table(middleware))
     response = structured.normalise(response_format)
     layers = {kind: _layers(hooks, kind) for kind in ("model", "tool")}
     declared = structured.tools_of(response)

@@ -139,23 +139,19 @@ class EffectLedger(Named):
                 emit("ledger.served", text, tool=call.tool, tool_call_id=call.call_id)
                 return recorded(effect, call)
             doubt = Doubt(effect, call)
-            text = f"whether {call.tool} took effect is in doubt"
-            emit("ledger.in_doubt", text, level=logging.WARNING, tool=call.tool, tool_call_id=call.call_id)
             settled: Settlement | None = yield from self._settled(doubt)
             if settled is None or settled.outcome == "unknown":
                 return in_words(doubt)
             yield Blocking(partial(self.ledger.settle_attempt, effect, settled))
 
     def _settled(self, doubt: Doubt) -> Generator[Any, Any, Settlement | None]:
-        if self._on_doubt == "tell":
-            return None
+        if self._on_doubt == "ask":
+            return _answered(doubt, self.name)
+        _report(doubt)
         if callable(self._on_doubt):
             settled: Settlement = yield Blocking(partial(self._on_doubt, doubt))
             return settled
-        while True:  # answers to earlier doubts about this call come again when the step runs again
-            about, answer = ask(question(doubt), _checked, schema(), asker=self.name)
-            if about == doubt.id:
-                return answer
+        return None
 
     # ---- around the execution
 
@@ -176,6 +172,20 @@ class EffectLedger(Named):
         failed = answer is not None and answer.status == "error"
         yield Blocking(partial(self.ledger.finish, claim, result, failed=failed))
         return result
+
+
+def _answered(doubt: Doubt, asker: str) -> Settlement:
+    """What a person says of it."""
+    while True:  # answers to earlier doubts about this call come again when the step runs again
+        about, answer = ask(question(doubt), _checked, schema(), asker=asker, asking=partial(_report, doubt))
+        if about == doubt.id:
+            return answer
+
+
+def _report(doubt: Doubt) -> None:
+    call = doubt.call
+    text = f"whether {call.tool} took effect is in doubt"
+    emit("ledger.in_doubt", text, level=logging.WARNING, tool=call.tool, tool_call_id=call.call_id)
 
 
 def _checked(answer: Any, came: Delivery) -> tuple[str, Settlement]:

@@ -108,6 +108,9 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
     "agentkit.limits": Instrument(
         "counter", "{event}", _own("agentkit.limit.name"), description="Runs that a limit ended"
     ),
+    "agentkit.hook.duration": Instrument(
+        "histogram", "s", _own(Own.HOOK_OF, Own.HOOK), _D, description="What hooks of middlewares take themselves"
+    ),
     "agentkit.usage.missing": Instrument(
         "counter",
         "{reply}",
@@ -212,6 +215,10 @@ class Metrics:
             Own.OUTCOME: call.outcome,
         }
         self._add("gen_ai.execute_tool.duration", call.duration, told, context)
+
+    def hook_ended(self, middleware: str, hook: str, own: float, context: Context | None) -> None:
+        """A call of a middleware's hook is over; it took this many seconds itself."""
+        self._add("agentkit.hook.duration", own, {Own.HOOK_OF: middleware, Own.HOOK: hook}, context)
 
     def happened(self, event: Event) -> None:
         """An event was reported."""

@@ -26,6 +26,7 @@ from agentkit.telemetry.listening import Reporter
 from agentkit.telemetry.metrics import Metrics, waited
 from agentkit.telemetry.nested import Nested, silenced
 from agentkit.telemetry.propagation import leave, links, predecessor
+from agentkit.telemetry.reading import error_type, signal_outcome
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 from agentkit.watch import Outcome
@@ -178,6 +179,30 @@ class SpanReporter(Reporter):
             span.end()
         if self._metrics is not None:
             self._metrics.tool_ended(facts, call, recorded.context if recorded is not None else None)
+
+    # ---- calls of hooks
+
+    def hook_started(self, middleware: str, hook: str) -> Span | None:
+        """Start the span of a call of a middleware's hook."""
+        if self._tracer is None:
+            return None
+        told = {Own.HOOK_OF: middleware, Own.HOOK: hook}
+        return self._tracer.start_span(f"hook {middleware}.{hook}", None, SpanKind.INTERNAL, told)
+
+    def hook_ended(
+        self, span: Span | None, middleware: str, hook: str, own: float, failed: BaseException | None
+    ) -> None:
+        """End it, after this many seconds of its own."""
+        outcome = signal_outcome(failed) if failed is not None else None
+        if span is not None:
+            if outcome is not None:
+                span.set_attribute(Own.OUTCOME, outcome)
+            elif failed is not None:
+                span.set_attribute(GenAI.ERROR_TYPE, error_type(failed))
+                self._fail(span, failed)
+            span.end()
+        if self._metrics is not None:
+            self._metrics.hook_ended(middleware, hook, own, set_span_in_context(span) if span is not None else None)
 
     # ---- events
 

@@ -1,0 +1,69 @@
+"""One call of a middleware's hook, as a span and as the time that it took itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from opentelemetry import context as otel
+from opentelemetry.trace import Span, set_span_in_context
+
+from agentkit.middleware_base import HookWatch
+from agentkit.telemetry.guard import guarded
+from agentkit.telemetry.spans import SpanReporter
+
+__all__ = ["HookScope"]
+
+
+class HookScope(HookWatch):
+    """Entered around one call of a hook; what happens in it belongs under its span."""
+
+    __slots__ = ("_hook", "_inside", "_middleware", "_reporter", "_span", "_started", "_token")
+
+    def __init__(self, reporter: SpanReporter | None, middleware: str, hook: str) -> None:
+        """Prepare to record; None: nobody takes note of this run."""
+        self._reporter = reporter
+        self._middleware = middleware
+        self._hook = hook
+        self._inside = 0.0
+        self._span: Span | None = None
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self._span = self._begun()
+        self._token = otel.attach(set_span_in_context(self._span)) if self._span is not None else None
+        self._started = perf_counter()
+        return self
+
+    def inside(self) -> AbstractContextManager[None]:
+        """Entered around what a wrap wraps, whose time is not the hook's own."""
+        return self._counted()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        since = perf_counter()
+        try:
+            yield
+        finally:
+            self._inside += perf_counter() - since
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End."""
+        own = max(0.0, perf_counter() - self._started - self._inside)
+        if self._token is not None:
+            otel.detach(self._token)
+        self._over(own, error)
+
+    @guarded
+    def _begun(self) -> Span | None:
+        return self._reporter.hook_started(self._middleware, self._hook) if self._reporter is not None else None
+
+    @guarded
+    def _over(self, own: float, error: BaseException | None) -> None:
+        if self._reporter is not None:
+            self._reporter.hook_ended(self._span, self._middleware, self._hook, own, error)
