@@ -85,7 +85,7 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
 
     @property
     def watches_hooks(self) -> bool:
-        """Whether `watch_hook` is asked around each call of the other middlewares' hooks. Read when an agent is built."""
+        """Whether `watch_hook` is asked around each call of the others' hooks. Read when an agent is built."""
         return False
 
     def watch_hook(self, middleware: str, hook: str) -> HookWatch:

@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import perf_counter
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from opentelemetry import context as otel
-from opentelemetry.trace import Span, set_span_in_context
+from opentelemetry.trace import Span, get_current_span, set_span_in_context
 
 from agentkit.middleware_base import HookWatch
 from agentkit.telemetry.guard import guarded
 from agentkit.telemetry.spans import SpanReporter
 
-__all__ = ["HookScope"]
+__all__ = ["TOOL_SPAN", "HookScope"]
+
+TOOL_SPAN: Final = otel.create_key("agentkit-tool-span")
+"""In the context of a tool's hook: the span of the call around it."""
 
 
 class HookScope(HookWatch):
@@ -34,9 +37,15 @@ class HookScope(HookWatch):
     def __enter__(self) -> Self:
         """Start."""
         self._span = self._begun()
-        self._token = otel.attach(set_span_in_context(self._span)) if self._span is not None else None
+        self._token = otel.attach(self._context(self._span)) if self._span is not None else None
         self._started = perf_counter()
         return self
+
+    def _context(self, span: Span) -> otel.Context:
+        context = set_span_in_context(span)
+        if self._hook != "wrap_tool_call":
+            return context
+        return otel.set_value(TOOL_SPAN, otel.get_value(TOOL_SPAN) or get_current_span(), context)
 
     def inside(self) -> AbstractContextManager[None]:
         """Entered around what a wrap wraps, whose time is not the hook's own."""
