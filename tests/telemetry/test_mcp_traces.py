@@ -105,7 +105,7 @@ async def test_the_trace_arrives_and_the_call_has_one_span(
 
     spans = {span.get_span_context().span_id: span for span in recorder.spans}
     metas = [meta or {} for meta in map(json.loads, journal.read_text().splitlines())]
-    sent = [meta.get("traceparent") for meta in metas]
+    sent: list[Any] = [meta.get("traceparent") for meta in metas]
     assert sent[2:5] == [None, None, "mine"]  # not asked to, no trace, the caller's own
     senders = [spans[int(sent[place].split("-")[2], 16)] for place in (0, 1, 5)]
     assert [span.name for span in senders] == ["hook Passing.wrap_tool_call"] * 2 + ["execute_tool stock"]
