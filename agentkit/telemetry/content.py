@@ -9,14 +9,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage, convert_to_messages
 
 from agentkit.telemetry.reading import finish_reasons
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 
 __all__ = [
     "definitions",
+    "given_messages",
     "input_messages",
+    "last_reply",
     "on_span",
     "output_messages",
     "redacted",
@@ -82,6 +84,21 @@ def output_messages(reply: AIMessage) -> list[dict[str, Any]]:
     told = finish_reasons(reply)
     ended = _FINISH.get(told[0], told[0]) if told else "tool_call" if reply.tool_calls else "stop"
     return [{"role": "assistant", "parts": list(_parts(reply)), "finish_reason": ended}]
+
+
+def given_messages(given: Any) -> list[dict[str, Any]]:
+    """What a caller gave a run, as far as it is messages."""
+    messages = given.get("messages") if isinstance(given, Mapping) else None
+    if not messages:
+        return []
+    return input_messages(convert_to_messages([messages] if isinstance(messages, str) else messages))
+
+
+def last_reply(values: Any) -> list[dict[str, Any]]:
+    """What a run answered: the last message of its final state, if it is the model's."""
+    messages = values.get("messages") if isinstance(values, Mapping) else None
+    last = messages[-1] if messages else None
+    return output_messages(last) if isinstance(last, AIMessage) else []
 
 
 def definitions(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:

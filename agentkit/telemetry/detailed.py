@@ -172,5 +172,7 @@ class DetailedReporter(SpanReporter):
             record.attributes = {**(record.attributes or {}), **shown}
 
     def _write(self, span: Span, kind: Kind, key: str, value: Any, **info: Any) -> None:
-        if kind not in _OF_REQUESTS:  # what a request holds is written when it is over, after the hook
+        # What a request holds is written when it is over, after the hook; who has a hook trusts to nothing else.
+        of_run = span is self._span and self._settings.content_hook is None
+        if of_run or kind not in _OF_REQUESTS:
             super()._write(span, kind, key, value, **info)

@@ -103,6 +103,9 @@ class SpanReporter(Reporter):
                     span.set_attribute(Own.DROPPED, self._events - _MOST_EVENTS)
                 if outcome.status == "error":
                     self._fail(span, outcome.error)
+                if self._captures:
+                    self._write(span, "input", GenAI.INPUT_MESSAGES, content.given_messages(facts.run.input))
+                    self._write(span, "output", GenAI.OUTPUT_MESSAGES, content.last_reply(outcome.values))
             span.end()
         if self._metrics is not None:
             self._metrics.run_ended(facts, outcome, self._context)

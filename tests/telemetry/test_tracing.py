@@ -209,6 +209,19 @@ def test_content_is_redacted_before_it_is_written(recorder: Any) -> None:
     assert recorder.findings() == []
 
 
+@pytest.mark.parametrize(
+    "messages", ["hi", [("user", "hi")], [{"role": "user", "content": "hi"}]], ids=["text", "pair", "dict"]
+)
+def test_captured_the_runs_span_has_what_it_was_given_and_what_it_answered(recorder: Any, messages: Any) -> None:
+    recorder.options["capture_content"] = True
+    model = ScriptedModel(ai("", tool_call("look")), "done")
+    recorder.create(model, [look], system_prompt="be kind").invoke({"messages": messages})
+    told = recorder.named("invoke_agent")[0].attributes
+    assert json.loads(told["gen_ai.input.messages"]) == [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+    (answer,) = json.loads(told["gen_ai.output.messages"])
+    assert (answer["parts"], answer["finish_reason"]) == ([{"type": "text", "content": "done"}], "stop")
+
+
 def test_long_content_is_cut_inside_the_structure(recorder: Any) -> None:
     recorder.options.update(capture_content=True, max_content_chars=10)
     run(recorder.create(ScriptedModel("x" * 100)), "hi")
