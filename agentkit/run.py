@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
@@ -30,6 +31,8 @@ from agentkit.watch import AroundRun, Watch, watching
 __all__ = ["AgentGraph", "thread"]
 
 _INTERRUPT = "__interrupt__"
+_HELD: Final = "agentkit_held"
+"""Names what `invoke` hands to `stream`: who watches the run already, from outside of it."""
 
 
 def thread(thread_id: str, **config: Any) -> RunnableConfig:
@@ -76,36 +79,39 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run to the end or the next pause; see LangGraph. The result equals a plain dict, and `exit_of` reads it."""
-        result = super().invoke(input, config, **self._with_exit(kwargs))
+        watch = self._watch(input, config)
+        with watch.held() if watch else nullcontext():
+            result = super().invoke(input, config, **self._inner(kwargs, watch))
         return self._finished(input, config, result)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`."""
-        result = await super().ainvoke(input, config, **self._with_exit(kwargs))
+        watch = self._watch(input, config)
+        async with watch.aheld() if watch else nullcontext():
+            result = await super().ainvoke(input, config, **self._inner(kwargs, watch))
         return self._finished(input, config, result)
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
+        held = _HELD in kwargs
+        watch: Watch | None = kwargs.pop(_HELD) if held else self._watch(input, config)
         given = self._started(input)
         if (unsettled := self._unsettled(input, config)) is not None:
             settle(self, unsettled)
-        around = watching(self.agent.around)
-        if not around:
-            return super().stream(given, config, **kwargs)
-        watch = Watch(around, input, config, self)
-        return watch.over(super().stream(given, watch.config, **kwargs))
+        chunks = super().stream(given, watch.config if watch else config, **kwargs)
+        return watch.over(chunks) if watch and not held else chunks
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
+        held = _HELD in kwargs
+        watch: Watch | None = kwargs.pop(_HELD) if held else self._watch(input, config)
         given = self._started(input)
-        around = watching(self.agent.around)
-        watch = Watch(around, input, config, self) if around else None
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
         if (unsettled := self._unsettled(input, config)) is not None:
             chunks = settled(chunks, self, unsettled)
-        return watch.aover(chunks) if watch else chunks
+        return watch.aover(chunks) if watch and not held else chunks
 
     # ---- descriptions
 
@@ -129,6 +135,11 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     # ---- inner
 
+    def _watch(self, input: Any, config: RunnableConfig | None) -> Watch | None:
+        """Who watches the next run, if anybody does."""
+        around = watching(self.agent.around)
+        return Watch(around, input, config, self) if around else None
+
     def _unsettled(self, input: Any, config: RunnableConfig | None) -> RunnableConfig | None:
         """The thread in which executed calls may stand beside one that waits, and would lose their results now."""
         return continued(self, input, config) if self.agent.pauses_tools and _outer() is None else None
@@ -147,11 +158,11 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         position = {POSITION: at_start(self.plan)} if self.agent.logical is not None else {}
         return {**given, TALLY: tally, HANDOVER: None, **position}
 
-    def _with_exit(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _inner(self, kwargs: dict[str, Any], watch: Watch | None) -> dict[str, Any]:
         """The arguments of `invoke`, so that the exit comes out with the values, if the caller chose no keys."""
         if kwargs.get("output_keys") is not None or kwargs.get("stream_mode", "values") != "values":
-            return kwargs
-        return {**kwargs, "output_keys": [*self.output_channels, EXIT]}
+            return {**kwargs, _HELD: watch}
+        return {**kwargs, "output_keys": [*self.output_channels, EXIT], _HELD: watch}
 
     def _finished(self, input: Any, config: RunnableConfig | None, result: Any) -> Any:
         if isinstance(result, GraphOutput):

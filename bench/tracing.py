@@ -1,10 +1,10 @@
 """What recording a run costs, in CPU milliseconds: `make bench-tracing`.
 
 One run: three requests to a scripted model that answers at once, and three tool calls, so that what is measured is the
-framework. The variants of one framework take turns run by run in one process, so that whatever else the machine does
-falls on all of them alike; told is the tenth percentile of each, and the median of what a run costs more than the run
-without tracing beside it. `--peer` adds the official instrumentation of LangChain, under LangChain's own factory.
-Function calls are told as well: they are the same on a busy machine.
+framework. All variants take turns in one process, ten runs at a time, so that whatever else the machine does falls on
+all of them alike; told is the tenth percentile of each, and the median of what a run costs more than a run of the same
+framework without tracing beside it. `--peer` adds the official instrumentation of LangChain, under LangChain's own
+factory. Function calls are told as well: they are the same on a busy machine.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain.agents import create_agent as langchain_create_agent
@@ -32,8 +32,9 @@ from agentkit.middleware import RunLog, Tracing
 from agentkit.telemetry import Telemetry
 from agentkit.testing import Request, ScriptedModel, ai, tool_call
 
-Variants = Mapping[str, Callable[[], object]]
-PLAIN = "no tracing"
+AGENTKIT, LANGCHAIN = "agentkit", "LangChain"
+RECORDING, OFFICIAL = "agentkit, Tracing, recording", "LangChain, official, recording"
+BLOCK, WARM = 10, 3  # the first runs after a switch fill the interpreter's caches again
 _GIVEN: Any = {"messages": [("user", "hi")]}
 
 
@@ -73,64 +74,91 @@ def providers(*, sampled: bool = True) -> dict[str, Any]:
     return {"tracer_provider": tracers, "meter_provider": MeterProvider([InMemoryMetricReader()])}
 
 
+def nothing() -> None:
+    """Nothing to switch."""
+
+
+@dataclass(slots=True)
+class Variant:
+    """One way to run the same thing."""
+
+    run: Callable[[], object]
+    base: str
+    """The variant of the same framework without tracing."""
+    switch: Callable[[], object] = nothing
+    """Called before a block of runs."""
+    times: list[float] = field(default_factory=list)
+    """CPU milliseconds of each run."""
+    calls: float = 0
+    """Function calls of one run."""
+
+    def added(self, base: Variant) -> float:
+        """CPU milliseconds that a run costs more than the one beside it."""
+        return statistics.median(one - plain for one, plain in zip(self.times, base.times, strict=True))
+
+
+Variants = Mapping[str, Variant]
+
+
 def ours() -> Variants:
     """agentkit, with and without `Tracing`."""
 
-    def run(*middleware: Any) -> Callable[[], object]:
+    def run(*middleware: Any) -> Variant:
         model = scripted()
         agent = create_agent(model, [look], middleware=middleware, name="root")
-        return lambda: agent.invoke(_GIVEN)
+        return Variant(lambda: agent.invoke(_GIVEN), AGENTKIT)
 
     recording = Telemetry(**providers())
     return {
-        PLAIN: run(),
-        "Tracing, no provider": run(Tracing()),
-        "Tracing, sampled out": run(Tracing(Telemetry(**providers(sampled=False)))),
-        "Tracing, recording": run(Tracing(recording)),
-        "Tracing and RunLog, recording": run(Tracing(recording), RunLog()),
+        AGENTKIT: run(),
+        "agentkit, Tracing, no provider": run(Tracing()),
+        "agentkit, Tracing, sampled out": run(Tracing(Telemetry(**providers(sampled=False)))),
+        RECORDING: run(Tracing(recording)),
+        "agentkit, Tracing and RunLog": run(Tracing(recording), RunLog()),
     }
 
 
-def theirs(*, recording: bool) -> Variants:
-    """LangChain's factory, with and without the official instrumentation, which is switched on and off between runs."""
+def theirs() -> Variants:
+    """LangChain's factory, with and without the official instrumentation, which patches LangChain while it is on."""
     from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
 
     model = scripted()
     agent: Any = langchain_create_agent(model, [look], name="root")
-    instrumentor, where = LangChainInstrumentor(), providers() if recording else {}
+    instrumentor, where = LangChainInstrumentor(), providers()
 
-    def plain() -> object:
-        return agent.invoke(_GIVEN)
+    def run(on: bool = False, **to: Any) -> Variant:
+        return Variant(lambda: agent.invoke(_GIVEN), LANGCHAIN, lambda: instrumentor.instrument(**to) if on else None)
 
-    def switched(on: bool) -> None:
-        if on != instrumentor.is_instrumented_by_opentelemetry:
-            instrumentor.instrument(**where) if on else instrumentor.uninstrument()
-
-    plain.before = lambda: switched(False)  # type: ignore[attr-defined]
-
-    def traced() -> object:
-        return agent.invoke(_GIVEN)
-
-    traced.before = lambda: switched(True)  # type: ignore[attr-defined]
-    return {PLAIN: plain, f"official, {'recording' if recording else 'no provider'}": traced}
+    return {LANGCHAIN: run(), "LangChain, official, no provider": run(True), OFFICIAL: run(True, **where)}
 
 
-def measured(variants: Variants, runs: int) -> dict[str, list[float]]:
-    """CPU milliseconds of each run of each variant, taking turns."""
+def switch_off() -> None:
+    """Take the official instrumentation out, if it is there."""
+    module = sys.modules.get("opentelemetry.instrumentation.genai.langchain")
+    if module is not None and module.LangChainInstrumentor().is_instrumented_by_opentelemetry:
+        module.LangChainInstrumentor().uninstrument()
+
+
+def measure(variants: Variants, runs: int) -> None:
+    """Measure each, taking turns."""
     names = list(variants)
-    found: dict[str, list[float]] = {name: [] for name in names}
     gc.disable()
-    for number in range(runs + 20):
-        if number % 20 == 0:
+    for block in range(max(1, runs // BLOCK)):
+        at = block % len(names)
+        for variant in (variants[name] for name in names[at:] + names[:at]):
             gc.collect()
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            getattr(variants[name], "before", lambda: None)()
-            start = time.process_time()
-            variants[name]()
-            if number >= 20:  # warm
-                found[name].append((time.process_time() - start) * 1000)
+            variant.switch()
+            for number in range(WARM + BLOCK):
+                start = time.process_time()
+                variant.run()
+                if number >= WARM:
+                    variant.times.append((time.process_time() - start) * 1000)
+            switch_off()
     gc.enable()
-    return found
+    for variant in variants.values():
+        variant.switch()
+        variant.calls = counted(variant.run)
+        switch_off()
 
 
 def counted(run: Callable[[], object], runs: int = 5) -> float:
@@ -141,7 +169,6 @@ def counted(run: Callable[[], object], runs: int = 5) -> float:
         nonlocal total
         total += event in ("call", "c_call")
 
-    getattr(run, "before", lambda: None)()
     threading.setprofile(note)
     sys.setprofile(note)
     for _ in range(runs):
@@ -151,37 +178,33 @@ def counted(run: Callable[[], object], runs: int = 5) -> float:
     return total / runs
 
 
-def report(title: str, variants: Variants, runs: int) -> None:
-    """Measure and print a table."""
-    found = measured(variants, runs)
-    calls = {name: counted(run) for name, run in variants.items()}
-    print(f"{title:<34}{'p10':>9}{'added':>9}{'added %':>9}{'calls':>9}{'added %':>9}")
-    base = statistics.median(found[PLAIN])
-    for name, times in found.items():
-        added = statistics.median(one - plain for one, plain in zip(times, found[PLAIN], strict=True))
-        more = (calls[name] / calls[PLAIN] - 1) * 100
-        low = statistics.quantiles(times, n=10)[0]
-        print(f"{name:<34}{low:>9.3f}{added:>9.3f}{added / base * 100:>9.1f}{calls[name]:>9.0f}{more:>9.1f}")
-    print(flush=True)
+def report(variants: Variants) -> None:
+    """Print a table."""
+    print(f"{'CPU ms per run':<34}{'p10':>9}{'added':>9}{'added %':>9}{'calls':>9}{'added':>9}{'added %':>9}")
+    for name, variant in variants.items():
+        base = variants[variant.base]
+        low, more, calls = statistics.quantiles(variant.times, n=10)[0], variant.added(base), variant.calls - base.calls
+        print(
+            f"{name:<34}{low:>9.3f}{more:>9.3f}{more / statistics.median(base.times) * 100:>9.1f}"
+            f"{variant.calls:>9.0f}{calls:>9.0f}{calls / base.calls * 100:>9.1f}"
+        )
 
 
 def main() -> None:
-    """Measure, and print tables."""
+    """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=400, help="runs of each variant (default: 400)")
     parser.add_argument("--peer", action="store_true", help="with the official LangChain instrumentation")
-    parser.add_argument("--only", choices=["ours", "no provider", "recording"], help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.only == "ours":
-        report("agentkit, CPU ms per run", ours(), given.runs)
-    elif given.only:
-        variants = theirs(recording=given.only == "recording")
-        report("LangChain, CPU ms per run", variants, given.runs)
-    else:  # a process each, since the official instrumentation patches LangChain
-        for part in ("ours", *(("no provider", "recording") if given.peer else ())):
-            subprocess.run(
-                [sys.executable, "-m", "bench.tracing", "--only", part, "--runs", str(given.runs)], check=True
-            )
+    variants = {**ours(), **(theirs() if given.peer else {})}
+    measure(variants, given.runs)
+    report(variants)
+    if given.peer:
+        mine, peers = variants[RECORDING], variants[OFFICIAL]
+        plain, bare = variants[AGENTKIT], variants[LANGCHAIN]
+        time_ratio = mine.added(plain) / peers.added(bare)
+        calls_ratio = (mine.calls - plain.calls) / (peers.calls - bare.calls)
+        print(f"\nRecording: {time_ratio:.2f} of the official one's CPU time, {calls_ratio:.2f} of its function calls.")
 
 
 if __name__ == "__main__":
