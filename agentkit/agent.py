@@ -23,6 +23,7 @@ from agentkit.binding import Binder
 from agentkit.chain import Layer
 from agentkit.checkpoint.allowed import declare
 from agentkit.checkpoint.saver import Saver
+from agentkit.configured import only_model
 from agentkit.contract import contract_of
 from agentkit.errors import DuplicateTool, UnknownStateField
 from agentkit.graph import Drawing, without_reads
@@ -171,8 +172,9 @@ def create_agent(
     compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in INNER]
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
     pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)
+    named = only_model(step.model, hooks) if around else None
     logical = (lambda: drawing.by_hook().compile(name=name)) if turns else None
-    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses, hooks), **vars(compiled))
+    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses, hooks, named), **vars(compiled))
     return agent.with_config(_config(name))
 
 

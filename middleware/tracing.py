@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Final
 
 from agentkit.middleware_base import Placement
 from agentkit.telemetry.hook_spans import HookScope
-from agentkit.telemetry.listening import Channel, Reporter
+from agentkit.telemetry.listening import Channel
 from agentkit.telemetry.nested import beside_langchain_instrumentation
 from agentkit.telemetry.observer import Observer
 from agentkit.telemetry.providers import is_silent, reporter
+from agentkit.telemetry.reporter import Reporter
 from agentkit.telemetry.settings import Telemetry
 from agentkit.telemetry.spans import SpanReporter
 from agentkit.watch import Run

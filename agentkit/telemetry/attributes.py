@@ -71,8 +71,10 @@ def run_start(facts: RunFacts) -> Attributes:
     given: dict[str, Any] = {
         GenAI.OPERATION: "invoke_agent",
         GenAI.AGENT_NAME: facts.agent,
+        GenAI.REQUEST_MODEL: facts.run.model,
         GenAI.CONVERSATION: facts.thread,
         Own.RUN_ID: facts.id,
+        Own.ENTRYPOINT: facts.run.entrypoint,
         Own.SEGMENT: facts.segment,
         Own.PARENT_RUN: facts.parent,
     }
@@ -149,6 +151,8 @@ def model_start(call: ModelCall, facts: RunFacts) -> Attributes:
         GenAI.PROVIDER: call.provider,
         GenAI.REQUEST_MODEL: call.model,
         GenAI.CONVERSATION: facts.thread,
+        GenAI.SERVER_ADDRESS: call.server[0] if call.server is not None else None,
+        GenAI.SERVER_PORT: call.server[1] if call.server is not None else None,
         Own.STEP: call.step,
         Own.ATTEMPT: call.attempt if call.attempt > 1 else None,
     }

@@ -108,7 +108,7 @@ class DetailedReporter(SpanReporter):
             try:
                 self._detail(facts, call, recorded)
             except Exception as error:  # the span has to end all the same
-                failed("DetailedReporter.model_ended", error)
+                failed("DetailedReporter.model_ended", error, self)
         super().model_ended(facts, call)
 
     def _detail(self, facts: RunFacts, call: ModelCall, recorded: Recorded) -> None:
@@ -157,7 +157,7 @@ class DetailedReporter(SpanReporter):
                 log_record=record,
             )
         except Exception as error:
-            failed("content_hook", error)
+            failed("content_hook", error, self)
             return False
         return True
 

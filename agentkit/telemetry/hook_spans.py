@@ -34,6 +34,11 @@ class HookScope(HookWatch):
         self._inside = 0.0
         self._span: Span | None = None
 
+    @property
+    def reporter(self) -> SpanReporter | None:
+        """Who records the run."""
+        return self._reporter
+
     def __enter__(self) -> Self:
         """Start."""
         self._span = self._begun()

@@ -85,7 +85,9 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
     ),
     "gen_ai.client.inference.usage.input_tokens": Instrument("counter", "{token}", _FAILED, (), "next", "Tokens sent"),
     "gen_ai.client.inference.usage.output_tokens": Instrument("counter", "{token}", _FAILED, (), "next", "Tokens got"),
-    "gen_ai.invoke_agent.duration": Instrument("histogram", "s", _RUN | _TOLD, _G, "both", "Runs of an agent"),
+    "gen_ai.invoke_agent.duration": Instrument(
+        "histogram", "s", _RUN | _TOLD | {GenAI.REQUEST_MODEL}, _G, "both", "Runs of an agent"
+    ),
     "gen_ai.invoke_agent.inference_calls": Instrument(
         "histogram", "{inference_call}", _RUN, _N, "both", "Requests to models in a run"
     ),
@@ -201,7 +203,7 @@ class Metrics:
         agent = _agent(facts.agent)
         status, reason = run_outcome(facts, outcome)
         failed = error_type(outcome.error) if status == "error" and outcome.error is not None else None
-        told = _failed({**agent, Own.OUTCOME: status}, failed)
+        told = _failed(_run(facts.agent, facts.run.model, status), failed)
         self._active.add(facts.agent, -1)
         self._add("gen_ai.invoke_agent.duration", facts.duration, told, context)
         self._add("gen_ai.invoke_agent.inference_calls", facts.model_calls, agent, context)
@@ -251,6 +253,10 @@ class Metrics:
         """A call of a middleware's hook is over; it took this many seconds itself."""
         self._add("agentkit.hook.duration", own, {Own.HOOK_OF: middleware, Own.HOOK: hook}, context)
 
+    def failed(self, site: str) -> None:
+        """Telemetry itself failed."""
+        self._add("agentkit.telemetry.errors", 1, {"agentkit.site": site})
+
     def happened(self, event: Event) -> None:
         """An event was reported."""
         fields = event.fields
@@ -293,6 +299,11 @@ def _agent(name: str | None) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=_SETS)
+def _run(agent: str | None, model: str | None, outcome: str) -> Mapping[str, Any]:
+    return _known({GenAI.AGENT_NAME: agent, GenAI.REQUEST_MODEL: model, Own.OUTCOME: outcome})
+
+
+@lru_cache(maxsize=_SETS)
 def _tool(name: str, agent: str | None, outcome: str) -> Mapping[str, Any]:
     told = {GenAI.TOOL_NAME: name, GenAI.TOOL_TYPE: "function", GenAI.AGENT_NAME: agent, Own.OUTCOME: outcome}
     return _known(told)
@@ -301,10 +312,13 @@ def _tool(name: str, agent: str | None, outcome: str) -> Mapping[str, Any]:
 def _model(call: ModelCall) -> Mapping[str, Any]:
     told = call.reply.response_metadata if call.reply is not None else {}
     answered = told.get("model_name") or told.get("model")
-    return _request(call.provider, call.model, answered if isinstance(answered, str) else None)
+    return _request(call.provider, call.model, answered if isinstance(answered, str) else None, call.server)
 
 
 @lru_cache(maxsize=_SETS)
-def _request(provider: str, model: str | None, answered: str | None) -> Mapping[str, Any]:
+def _request(
+    provider: str, model: str | None, answered: str | None, server: tuple[str, int] | None
+) -> Mapping[str, Any]:
     told = {GenAI.PROVIDER: provider, GenAI.REQUEST_MODEL: model, GenAI.RESPONSE_MODEL: answered}
-    return {GenAI.OPERATION: "chat", **_known(told)}
+    where = {GenAI.SERVER_ADDRESS: server[0], GenAI.SERVER_PORT: server[1]} if server is not None else {}
+    return {GenAI.OPERATION: "chat", **_known(told), **where}

@@ -22,11 +22,11 @@ from agentkit.events import Event
 from agentkit.telemetry import attributes as told
 from agentkit.telemetry import content
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
-from agentkit.telemetry.listening import Reporter
 from agentkit.telemetry.metrics import Metrics, waited
 from agentkit.telemetry.nested import Nested, silenced
 from agentkit.telemetry.propagation import leave, links, predecessor
 from agentkit.telemetry.reading import error_type, signal_outcome
+from agentkit.telemetry.reporter import Reporter
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 from agentkit.watch import Outcome
@@ -225,6 +225,13 @@ class SpanReporter(Reporter):
                 if self._events > _MOST_EVENTS:
                     return
         self._note(span, told.event_name(event), told.event_attributes(event))
+
+    def failed(self, site: str) -> bool:
+        """Count a failure of telemetry itself; False if nothing is counted here."""
+        if self._metrics is None:
+            return False
+        self._metrics.failed(site)
+        return True
 
     def _is_shown(self, event: Event) -> bool:
         allowed = event.name == "gate.decision" and event.fields.get("decision") == "allow"

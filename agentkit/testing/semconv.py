@@ -70,7 +70,7 @@ SPANS: Final[Mapping[str, SpanRule]] = {
         SpanKind.INTERNAL,
         GenAI.AGENT_NAME,
         frozenset({GenAI.OPERATION}),
-        frozenset({GenAI.OPERATION, GenAI.AGENT_NAME, GenAI.CONVERSATION}),
+        frozenset({GenAI.OPERATION, GenAI.AGENT_NAME, GenAI.REQUEST_MODEL, GenAI.CONVERSATION}),
     ),
     "chat": SpanRule(
         SpanKind.CLIENT,

@@ -296,6 +296,8 @@ def test_a_failing_exporter_or_reporter_does_not_fail_the_run(
     monkeypatch.setattr("agentkit.telemetry.attributes.tool_start", broken)
     model = ScriptedModel(ai("", tool_call("look")), "done")
     assert run(recorder.create(model, [look]), "hi", entry=entry).text == "done"
+    counted = {point.attributes["agentkit.site"]: point.value for point in recorder.points("agentkit.telemetry.errors")}
+    assert counted == {"Record.model_ended": 2, "Record.tool_started": 1}
 
 
 def test_where_nothing_is_set_up_nothing_happens() -> None:
