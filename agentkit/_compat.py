@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import copy_context
 from functools import cache
 from importlib import import_module
 from traceback import walk_tb
@@ -40,6 +39,7 @@ __all__ = [
     "DeltaSnapshot",
     "StreamingHandler",
     "SubagentTransformer",
+    "arun_tool_call",
     "drop_stale_answer",
     "has_saver",
     "inference_data",
@@ -56,6 +56,7 @@ __all__ = [
     "node_trace_policy",
     "read_state",
     "run_tool_call",
+    "tool_outputs",
     "trace_processor",
     "unread_resume",
     "waiting_nodes",
@@ -95,8 +96,26 @@ def run_tool_call(
     node: ToolNode, call: ToolCall, state: dict[str, Any], runtime: Runtime[Any], config: RunnableConfig
 ) -> Any:
     """What `ToolNode` does with one call, in this thread: by itself it starts a pool of threads for it."""
+    return node._run_one(call, "tool_calls", _tool_runtime(node, call, state, runtime, config))
+
+
+async def arun_tool_call(
+    node: ToolNode, call: ToolCall, state: dict[str, Any], runtime: Runtime[Any], config: RunnableConfig
+) -> Any:
+    """What `ToolNode` does with one call, in this task: by itself it starts another."""
+    return await node._arun_one(call, "tool_calls", _tool_runtime(node, call, state, runtime, config))
+
+
+def tool_outputs(node: ToolNode, outputs: list[Any]) -> Any:
+    """What `ToolNode` makes of what its calls gave."""
+    return node._combine_tool_outputs(outputs, "tool_calls")
+
+
+def _tool_runtime(
+    node: ToolNode, call: ToolCall, state: dict[str, Any], runtime: Runtime[Any], config: RunnableConfig
+) -> ToolRuntime[Any, Any]:
     (own,) = get_config_list(config, 1)
-    given: ToolRuntime[Any, Any] = ToolRuntime(
+    return ToolRuntime(
         state=state,
         tool_call_id=call["id"],
         config=own,
@@ -107,8 +126,6 @@ def run_tool_call(
         execution_info=runtime.execution_info,
         server_info=runtime.server_info,
     )
-    output = copy_context().run(node._run_one, call, "tool_calls", given)
-    return node._combine_tool_outputs([output], "tool_calls")
 
 
 def without_reader(compiled: CompiledStateGraph[Any, Any, Any, Any], node: str, label: str) -> None:

@@ -11,7 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import TracePolicy
 
 from agentkit._compat import without_reader
-from agentkit.interpreter import LineRoute, Node, Route, Step, TurnNode, TurnRoute
+from agentkit.interpreter import HookRoute, Node, Step, TurnNode, TurnRoute
 from agentkit.local_state import can_fold
 from agentkit.routing import Router
 from agentkit.state import Schemas
@@ -55,11 +55,9 @@ class Drawing:
         for stop in self.plan.stops:
             if len(stop.targets) == 1 or _hands_on(stop):
                 builder.add_edge(stop.name, stop.following)
-            elif stop.rule == "line":
-                route = LineRoute(stop, self.router, tuple(builder.channels))
-                builder.add_conditional_edges(stop.name, route, list(stop.targets))
             else:
-                builder.add_conditional_edges(stop.name, Route(stop, self.router), list(stop.targets))
+                route = HookRoute(stop, self.router, builder.channels)
+                builder.add_conditional_edges(stop.name, route, list(stop.targets))
         return builder
 
     def by_turn(self) -> StateGraph[Any, Any, Any, Any]:
@@ -90,10 +88,10 @@ def _hands_on(stop: Stop) -> bool:
 
 
 def without_reads(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The graph with its `LineRoute`s given what the nodes return, where LangGraph reads the state for every edge."""
+    """The graph with its `HookRoute`s given what the nodes return, where LangGraph reads the state for every edge."""
     for name, branches in compiled.builder.branches.items():
         for label, branch in branches.items():
-            if isinstance(branch.path, LineRoute):
+            if isinstance(branch.path, HookRoute):
                 without_reader(compiled, name, label)
     return compiled
 

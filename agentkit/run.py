@@ -23,6 +23,7 @@ from agentkit.hooks import Table
 from agentkit.interpreter import at_start
 from agentkit.limits import Limits
 from agentkit.messages import as_objects
+from agentkit.pool import unbounded
 from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, INNER, POSITION, TALLY
 from agentkit.topology import Plan
@@ -100,7 +101,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         given = self._started(input)
         if (unsettled := self._unsettled(input, config)) is not None:
             settle(self, unsettled)
-        chunks = super().stream(given, watch.config if watch else config, **kwargs)
+        chunks = super().stream(given, unbounded(watch.config if watch else config, self.config), **kwargs)
         return watch.over(chunks) if watch and not held else chunks
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:

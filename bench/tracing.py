@@ -1,23 +1,24 @@
 """What recording a run costs, in CPU milliseconds: `make bench-tracing`.
 
 One run: three requests to a scripted model that answers at once, and three tool calls, so that what is measured is the
-framework. All variants take turns in one process, ten runs at a time, so that whatever else the machine does falls on
-all of them alike; told is the tenth percentile of each, and the median of what a run costs more than a run of the same
-framework without tracing beside it. `--peer` adds the official instrumentation of LangChain, under LangChain's own
-factory. Function calls are told as well: they are the same on a busy machine.
+framework. Each way of recording has a process of its own, in which runs without and with it take turns; the processes
+take turns in rounds. So whatever else the machine does falls on all of them alike. Told is the median of what a run
+costs more than the one without tracing beside it; and function calls, which are the same on a busy machine. `--peer`
+adds the official instrumentation of LangChain, under LangChain's own factory.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import statistics
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from langchain.agents import create_agent as langchain_create_agent
 from langchain_core.tools import tool
@@ -32,9 +33,9 @@ from agentkit.middleware import RunLog, Tracing
 from agentkit.telemetry import Telemetry
 from agentkit.testing import Request, ScriptedModel, ai, tool_call
 
-AGENTKIT, LANGCHAIN = "agentkit", "LangChain"
-RECORDING, OFFICIAL = "agentkit, Tracing, recording", "LangChain, official, recording"
-BLOCK, WARM = 10, 3  # the first runs after a switch fill the interpreter's caches again
+PLAIN = "no tracing"
+RECORDING = "recording"
+ROUNDS, WARM = 5, 20
 _GIVEN: Any = {"messages": [("user", "hi")]}
 
 
@@ -75,90 +76,83 @@ def providers(*, sampled: bool = True) -> dict[str, Any]:
 
 
 def nothing() -> None:
-    """Nothing to switch."""
+    """Nothing to do before a run."""
 
 
-@dataclass(slots=True)
-class Variant:
-    """One way to run the same thing."""
-
-    run: Callable[[], object]
-    base: str
-    """The variant of the same framework without tracing."""
-    switch: Callable[[], object] = nothing
-    """Called before a block of runs."""
-    times: list[float] = field(default_factory=list)
-    """CPU milliseconds of each run."""
-    calls: float = 0
-    """Function calls of one run."""
-
-    def added(self, base: Variant) -> float:
-        """CPU milliseconds that a run costs more than the one beside it."""
-        return statistics.median(one - plain for one, plain in zip(self.times, base.times, strict=True))
+Variants = Mapping[str, Callable[[], object]]
+Found = dict[str, dict[str, Any]]
+"""Of each variant: `times`, the CPU milliseconds of its runs, and `calls`, the function calls of one."""
 
 
-Variants = Mapping[str, Variant]
+def ours(**traced: Sequence[Any]) -> Variants:
+    """agentkit, without and with middlewares that record."""
+
+    def run(middleware: Sequence[Any]) -> Callable[[], object]:
+        agent = create_agent(scripted(), [look], middleware=middleware, name="root")
+        return lambda: agent.invoke(_GIVEN)
+
+    return {PLAIN: run(()), **{name: run(middleware) for name, middleware in traced.items()}}
 
 
-def ours() -> Variants:
-    """agentkit, with and without `Tracing`."""
-
-    def run(*middleware: Any) -> Variant:
-        model = scripted()
-        agent = create_agent(model, [look], middleware=middleware, name="root")
-        return Variant(lambda: agent.invoke(_GIVEN), AGENTKIT)
-
-    recording = Telemetry(**providers())
-    return {
-        AGENTKIT: run(),
-        "agentkit, Tracing, no provider": run(Tracing()),
-        "agentkit, Tracing, sampled out": run(Tracing(Telemetry(**providers(sampled=False)))),
-        RECORDING: run(Tracing(recording)),
-        "agentkit, Tracing and RunLog": run(Tracing(recording), RunLog()),
-    }
+def tracing(**options: Any) -> Tracing:
+    """`Tracing` that has somewhere to record to."""
+    return Tracing(Telemetry(**providers(**options)))
 
 
-def theirs() -> Variants:
-    """LangChain's factory, with and without the official instrumentation, which patches LangChain while it is on."""
+def theirs(name: str, **where: Any) -> Variants:
+    """LangChain's factory, with and without the official instrumentation, which is switched on and off between runs."""
     from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
 
-    model = scripted()
-    agent: Any = langchain_create_agent(model, [look], name="root")
-    instrumentor, where = LangChainInstrumentor(), providers()
+    agent: Any = langchain_create_agent(scripted(), [look], name="root")
+    instrumentor = LangChainInstrumentor()
 
-    def run(on: bool = False, **to: Any) -> Variant:
-        return Variant(lambda: agent.invoke(_GIVEN), LANGCHAIN, lambda: instrumentor.instrument(**to) if on else None)
+    def plain() -> object:
+        return agent.invoke(_GIVEN)
 
-    return {LANGCHAIN: run(), "LangChain, official, no provider": run(True), OFFICIAL: run(True, **where)}
+    def traced() -> object:
+        return agent.invoke(_GIVEN)
 
-
-def switch_off() -> None:
-    """Take the official instrumentation out, if it is there."""
-    module = sys.modules.get("opentelemetry.instrumentation.genai.langchain")
-    if module is not None and module.LangChainInstrumentor().is_instrumented_by_opentelemetry:
-        module.LangChainInstrumentor().uninstrument()
+    plain.before = lambda: instrumentor.uninstrument()  # type: ignore[attr-defined]
+    traced.before = lambda: instrumentor.instrument(**where)  # type: ignore[attr-defined]
+    instrumentor.instrument(**where)
+    return {PLAIN: plain, name: traced}
 
 
-def measure(variants: Variants, runs: int) -> None:
-    """Measure each, taking turns."""
-    names = list(variants)
+OURS: Mapping[str, Callable[[], Variants]] = {
+    "agentkit, no provider": lambda: ours(**{"no provider": [Tracing()]}),
+    "agentkit, sampled out": lambda: ours(**{"sampled out": [tracing(sampled=False)]}),
+    "agentkit, recording": lambda: ours(**{RECORDING: [tracing()]}),
+    "agentkit, with RunLog": lambda: ours(**{"recording, with RunLog": [tracing(), RunLog()]}),
+}
+PEERS: Mapping[str, Callable[[], Variants]] = {
+    "official, no provider": lambda: theirs("no provider"),
+    "official, recording": lambda: theirs(RECORDING, **providers()),
+}
+
+
+def measured(part: str, runs: int) -> Found:
+    """Measure a part in this process, its variants taking turns run by run."""
+    variants = {**OURS, **PEERS}[part]()
+    times: dict[str, list[float]] = {name: [] for name in variants}
     gc.disable()
-    for block in range(max(1, runs // BLOCK)):
-        at = block % len(names)
-        for variant in (variants[name] for name in names[at:] + names[:at]):
+    for number in range(WARM + runs):
+        if number % 20 == 0:
             gc.collect()
-            variant.switch()
-            for number in range(WARM + BLOCK):
-                start = time.process_time()
-                variant.run()
-                if number >= WARM:
-                    variant.times.append((time.process_time() - start) * 1000)
-            switch_off()
+        for name, run in variants.items():
+            getattr(run, "before", nothing)()
+            start = time.process_time()
+            run()
+            if number >= WARM:
+                times[name].append((time.process_time() - start) * 1000)
     gc.enable()
-    for variant in variants.values():
-        variant.switch()
-        variant.calls = counted(variant.run)
-        switch_off()
+    return {name: {"times": times[name], "calls": counted(run)} for name, run in variants.items()}
+
+
+def elsewhere(part: str, runs: int) -> Found:
+    """Measure a part in a process of its own: what one patches or caches is nothing to the others."""
+    command = [sys.executable, "-m", "bench.tracing", "--only", part, "--runs", str(runs)]
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return cast(Found, json.loads(told.splitlines()[-1]))
 
 
 def counted(run: Callable[[], object], runs: int = 5) -> float:
@@ -169,6 +163,7 @@ def counted(run: Callable[[], object], runs: int = 5) -> float:
         nonlocal total
         total += event in ("call", "c_call")
 
+    getattr(run, "before", nothing)()
     threading.setprofile(note)
     sys.setprofile(note)
     for _ in range(runs):
@@ -178,16 +173,23 @@ def counted(run: Callable[[], object], runs: int = 5) -> float:
     return total / runs
 
 
-def report(variants: Variants) -> None:
-    """Print a table."""
-    print(f"{'CPU ms per run':<34}{'p10':>9}{'added':>9}{'added %':>9}{'calls':>9}{'added':>9}{'added %':>9}")
-    for name, variant in variants.items():
-        base = variants[variant.base]
-        low, more, calls = statistics.quantiles(variant.times, n=10)[0], variant.added(base), variant.calls - base.calls
-        print(
-            f"{name:<34}{low:>9.3f}{more:>9.3f}{more / statistics.median(base.times) * 100:>9.1f}"
-            f"{variant.calls:>9.0f}{calls:>9.0f}{calls / base.calls * 100:>9.1f}"
-        )
+def added(rounds: Sequence[Found]) -> tuple[float, float]:
+    """What tracing adds to a run: CPU milliseconds, each run beside the one without it; and function calls."""
+    plain, traced = rounds[0]
+    pairs = [pair for found in rounds for pair in zip(found[traced]["times"], found[plain]["times"], strict=True)]
+    calls = [found[traced]["calls"] - found[plain]["calls"] for found in rounds]
+    return statistics.median(one - other for one, other in pairs), statistics.median(calls)
+
+
+def report(part: str, rounds: Sequence[Found]) -> None:
+    """Print a part's line."""
+    more, calls = added(rounds)
+    base = statistics.median(each for found in rounds for each in found[PLAIN]["times"])
+    base_calls = statistics.median(found[PLAIN]["calls"] for found in rounds)
+    print(
+        f"{part:<24}{base:>9.2f}{more:>9.2f}{more / base * 100:>9.1f}"
+        f"{base_calls:>11.0f}{calls:>9.0f}{calls / base_calls * 100:>9.1f}"
+    )
 
 
 def main() -> None:
@@ -195,16 +197,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=400, help="runs of each variant (default: 400)")
     parser.add_argument("--peer", action="store_true", help="with the official LangChain instrumentation")
+    parser.add_argument("--only", choices=[*OURS, *PEERS], help=argparse.SUPPRESS)
     given = parser.parse_args()
-    variants = {**ours(), **(theirs() if given.peer else {})}
-    measure(variants, given.runs)
-    report(variants)
+    if given.only:
+        print(json.dumps(measured(given.only, given.runs)))
+        return
+    rounds: dict[str, list[Found]] = {part: [] for part in (*OURS, *(PEERS if given.peer else ()))}
+    for _ in range(ROUNDS):
+        for part, found in rounds.items():
+            found.append(elsewhere(part, max(2, given.runs // ROUNDS)))
+    print(f"{'a run':<24}{'CPU ms':>9}{'added':>9}{'%':>9}{'calls':>11}{'added':>9}{'%':>9}")
+    for part, found in rounds.items():
+        report(part, found)
     if given.peer:
-        mine, peers = variants[RECORDING], variants[OFFICIAL]
-        plain, bare = variants[AGENTKIT], variants[LANGCHAIN]
-        time_ratio = mine.added(plain) / peers.added(bare)
-        calls_ratio = (mine.calls - plain.calls) / (peers.calls - bare.calls)
-        print(f"\nRecording: {time_ratio:.2f} of the official one's CPU time, {calls_ratio:.2f} of its function calls.")
+        mine, peers = rounds["agentkit, recording"], rounds["official, recording"]
+        each = sorted(added([one])[0] / added([two])[0] for one, two in zip(mine, peers, strict=True))
+        time_ratio, calls_ratio = (one / two for one, two in zip(added(mine), added(peers), strict=True))
+        print(
+            f"\nRecording costs {time_ratio:.2f} of the official one's CPU time ({each[0]:.2f} to {each[-1]:.2f} in "
+            f"{len(each)} rounds), and {calls_ratio:.2f} of its function calls."
+        )
 
 
 if __name__ == "__main__":
