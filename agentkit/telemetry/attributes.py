@@ -39,7 +39,11 @@ _PARAMETERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "max_completion_tokens": (GenAI.MAX_TOKENS, (int,)),
     "frequency_penalty": (GenAI.FREQUENCY_PENALTY, (int, float)),
     "presence_penalty": (GenAI.PRESENCE_PENALTY, (int, float)),
+    "top_k": (GenAI.TOP_K, (int,)),
+    "n": (GenAI.CHOICES, (int,)),
     "seed": (GenAI.SEED, (int,)),
+    "reasoning_effort": (GenAI.EFFORT, (str,)),
+    "previous_response_id": (GenAI.PREVIOUS, (str,)),
     "ls_temperature": (GenAI.TEMPERATURE, (int, float)),
     "ls_max_tokens": (GenAI.MAX_TOKENS, (int,)),
 }
@@ -160,7 +164,7 @@ def model_start(call: ModelCall, facts: RunFacts) -> Attributes:
         for name in source.keys() & _PARAMETERS.keys():
             key, types = _PARAMETERS[name]
             value = source[name]
-            if not isinstance(value, types) or isinstance(value, bool):
+            if not isinstance(value, types) or isinstance(value, bool) or (key == GenAI.CHOICES and value == 1):
                 continue
             given[key] = float(cast(float, value)) if key in _DOUBLES else value
     stop = call.parameters.get("stop") or call.defaults.get("ls_stop")

@@ -16,7 +16,7 @@ from agentkit.telemetry.attributes import run_outcome
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
 from agentkit.telemetry.metrics import waited
 from agentkit.telemetry.propagation import predecessor
-from agentkit.telemetry.reading import error_type, interrupt_kind
+from agentkit.telemetry.reading import decisions, error_type, interrupt_kind
 from agentkit.telemetry.reporter import Reporter
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 from agentkit.watch import Outcome
@@ -57,6 +57,7 @@ class LogReporter(Reporter):
         wait, before = waited(facts), predecessor(facts)
         told = {"segment": facts.segment, "wait_s": wait and round(wait, 3)}
         previous = f"{before.trace_id:032x}" if before is not None else None
+        told |= decisions(facts.run.input)
         self._say(logging.INFO, "agent.run.resumed", {**told, "prev_trace_id": previous})
         return None
 

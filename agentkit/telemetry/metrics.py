@@ -16,7 +16,7 @@ from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observa
 
 from agentkit.events import Event
 from agentkit.telemetry.attributes import run_outcome
-from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
+from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall, Usage
 from agentkit.telemetry.reading import error_type, interrupt_kind
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.watch import Outcome
@@ -85,6 +85,21 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
     ),
     "gen_ai.client.inference.usage.input_tokens": Instrument("counter", "{token}", _FAILED, (), "next", "Tokens sent"),
     "gen_ai.client.inference.usage.output_tokens": Instrument("counter", "{token}", _FAILED, (), "next", "Tokens got"),
+    "gen_ai.client.inference.usage.cache_read.input_tokens": Instrument(
+        "counter", "{token}", _FAILED, (), "next", "Tokens read from a cache"
+    ),
+    "gen_ai.client.inference.usage.cache_write.input_tokens": Instrument(
+        "counter", "{token}", _FAILED, (), "next", "Tokens written to a cache"
+    ),
+    "gen_ai.client.inference.usage.reasoning.output_tokens": Instrument(
+        "counter", "{token}", _FAILED, (), "next", "Tokens of reasoning"
+    ),
+    "gen_ai.client.inference.operation.input_tokens": Instrument(
+        "histogram", "{token}", _FAILED, _T, "next", "Tokens sent in a request"
+    ),
+    "gen_ai.client.inference.operation.output_tokens": Instrument(
+        "histogram", "{token}", _FAILED, _T, "next", "Tokens got in a reply"
+    ),
     "gen_ai.invoke_agent.duration": Instrument(
         "histogram", "s", _RUN | _TOLD | {GenAI.REQUEST_MODEL}, _G, "both", "Runs of an agent"
     ),
@@ -130,6 +145,16 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
 }
 
 
+_USED: Final = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cache_read": "cache_read.input_tokens",
+    "cache_write": "cache_write.input_tokens",
+    "reasoning": "reasoning.output_tokens",
+}
+"""Fields of `Usage`, and what the conventions' head calls them."""
+
+
 class _Active:
     """The runs that go on, by agent; looked at when metrics are collected, which is cheaper than two records a run."""
 
@@ -169,6 +194,7 @@ class Metrics:
         """Create the instruments of a layer; see `Telemetry.metrics_semconv`."""
         meter = provider.get_meter("agentkit", version)
         self._active = _Active.of(provider, meter)
+        self._is_next = layer != "current"
         self._record: dict[str, Callable[..., None]] = {}
         for name, told in INSTRUMENTS.items():
             observed = told.kind == "observable_up_down_counter"
@@ -238,10 +264,19 @@ class Metrics:
         for side in ("input", "output"):
             if (count := getattr(usage, side)) is not None:
                 self._add("gen_ai.client.token.usage", count, {**told, GenAI.TOKEN_TYPE: side}, context)
-                self._add(f"gen_ai.client.inference.usage.{side}_tokens", count, told, context)
+        if self._is_next:
+            self._used(usage, told, context)
         if call.reply is not None and usage.input is None:
             model = _known({GenAI.PROVIDER: call.provider, GenAI.REQUEST_MODEL: call.model})
             self._add("agentkit.usage.missing", 1, model, context)
+
+    def _used(self, usage: Usage, told: Mapping[str, Any], context: Context | None) -> None:
+        """Tokens under the names of the conventions' head."""
+        for field, name in _USED.items():
+            if (count := getattr(usage, field)) is not None:
+                self._add(f"gen_ai.client.inference.usage.{name}", count, told, context)
+                if field in ("input", "output"):
+                    self._add(f"gen_ai.client.inference.operation.{name}", count, told, context)
 
     def tool_ended(self, facts: RunFacts, call: ToolCall, context: Context | None) -> None:
         """A call of a tool is over."""

@@ -28,6 +28,10 @@ class GenAI:
     MAX_TOKENS: Final = "gen_ai.request.max_tokens"
     FREQUENCY_PENALTY: Final = "gen_ai.request.frequency_penalty"
     PRESENCE_PENALTY: Final = "gen_ai.request.presence_penalty"
+    TOP_K: Final = "gen_ai.request.top_k"
+    CHOICES: Final = "gen_ai.request.choice.count"
+    EFFORT: Final = "gen_ai.request.reasoning.level"
+    PREVIOUS: Final = "gen_ai.request.previous_response.id"
     SEED: Final = "gen_ai.request.seed"
     STOP: Final = "gen_ai.request.stop_sequences"
 
@@ -91,6 +95,8 @@ class MCP:
 
 
 FORWARD: Final[Mapping[str, str]] = {
+    GenAI.EFFORT: "2026-12: recommended by the conventions' head; emitted by opentelemetry-util-genai 1.3b0",
+    GenAI.PREVIOUS: "2026-12: recommended by the conventions' head; emitted by opentelemetry-util-genai 1.3b0",
     GenAI.CACHE_WRITE: "2026-12: replaces cache_creation; emitted by opentelemetry-util-genai 1.3b0",
 }
 """Names that the installed constants package does not have yet, with when and why they are used all the same."""

@@ -25,7 +25,7 @@ from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
 from agentkit.telemetry.metrics import Metrics, waited
 from agentkit.telemetry.nested import Nested, silenced
 from agentkit.telemetry.propagation import leave, links, predecessor
-from agentkit.telemetry.reading import error_type, signal_outcome
+from agentkit.telemetry.reading import decisions, error_type, signal_outcome
 from agentkit.telemetry.reporter import Reporter
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
@@ -263,5 +263,6 @@ class SpanReporter(Reporter):
 def resumed(facts: RunFacts) -> dict[str, Any]:
     """What is known of a run that goes on from a pause."""
     configurable = facts.saved.config.get("configurable", {}) if facts.saved is not None else {}
-    found = {Own.CHECKPOINT: configurable.get("checkpoint_id"), "agentkit.resume.wait_s": waited(facts)}
+    decided = {f"agentkit.resume.{how}": count for how, count in decisions(facts.run.input).items()}
+    found = {Own.CHECKPOINT: configurable.get("checkpoint_id"), "agentkit.resume.wait_s": waited(facts), **decided}
     return {key: value for key, value in found.items() if value is not None}

@@ -82,6 +82,23 @@ def test_a_model_without_a_name_is_not_named(recorder: Any) -> None:
     assert "gen_ai.request.model" not in recorder.named("invoke_agent")[0].attributes
 
 
+def test_what_a_request_asks_for_is_told(recorder: Any) -> None:
+    asked = {"top_k": 5, "n": 2, "reasoning_effort": "high", "previous_response_id": "r-0", "temperature": 1}
+
+    class Settings(Middleware):
+        def wrap_model_call(self, request: Any) -> Any:
+            return (yield request.override(model_settings=asked))
+
+    run(recorder.create(named("m"), middleware=[Settings()]), "hi")
+    told = recorder.named("chat")[0].attributes
+    assert (told["gen_ai.request.top_k"], told["gen_ai.request.choice.count"]) == (5, 2)
+    assert (told["gen_ai.request.reasoning.level"], told["gen_ai.request.previous_response.id"]) == ("high", "r-0")
+    asked["n"] = 1
+    run(recorder.create(named("m"), middleware=[Settings()]), "hi")
+    assert "gen_ai.request.choice.count" not in recorder.named("chat")[1].attributes
+    assert recorder.findings() == []
+
+
 # ---- where requests go
 
 
