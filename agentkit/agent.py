@@ -24,11 +24,12 @@ from agentkit._compat import SubagentTransformer, node_trace_policy
 from agentkit.binding import Binder
 from agentkit.chain import Layer
 from agentkit.checkpoint.allowed import declare
+from agentkit.configured import only_model
 from agentkit.contract import contract_of
 from agentkit.errors import ConfigurationError, DuplicateTool, UnknownStateField, UnknownToolName
 from agentkit.graph import Drawing, without_reads
 from agentkit.hook_node import HookStep
-from agentkit.hooks import NODE_PHASES, Hook, Table, table
+from agentkit.hooks import NODE_PHASES, Hook, Table, table, watched
 from agentkit.interpreter import Step
 from agentkit.limits import Limits
 from agentkit.messages import MessageStorage, reducer_for
@@ -110,7 +111,7 @@ def create_agent(
     """
     limits = limits or Limits()
     _refuse_single(tools, middleware)
-    hooks = table(middleware)
+    hooks = watched(table(middleware))
     response = structured.normalise(response_format)
     layers = {kind: _layers(hooks, kind) for kind in ("model", "tool")}
     declared = structured.tools_of(response)
@@ -174,8 +175,9 @@ def create_agent(
     compiled.stream_channels = [channel for channel in compiled.stream_channels_asis if channel not in INNER]
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
     pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)
+    named = only_model(step.model, hooks) if around else None
     logical = (lambda: drawing.by_hook().compile(name=name)) if turns else None
-    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses, hooks), **vars(compiled))
+    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses, hooks, named), **vars(compiled))
     return agent.with_config(_config(name))
 
 

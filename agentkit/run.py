@@ -27,7 +27,7 @@ from agentkit.pool import unbounded
 from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, INNER, POSITION, TALLY
 from agentkit.topology import Plan
-from agentkit.watch import AroundRun, Watch, watching
+from agentkit.watch import AroundRun, EntryPoint, Watch, watching
 
 __all__ = ["AgentGraph", "thread"]
 
@@ -61,6 +61,8 @@ class Agent:
     """Whether a middleware pauses single calls of a batch."""
     hooks: Table | None = None
     """Its middlewares, for the checks."""
+    model: str | None = None
+    """The name of its model, if it has just one and says it."""
 
 
 class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -80,14 +82,14 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run to the end or the next pause; see LangGraph. The result equals a plain dict, and `exit_of` reads it."""
-        watch = self._watch(input, config)
+        watch = self._watch(input, config, "invoke")
         with watch.held() if watch else nullcontext():
             result = super().invoke(input, config, **self._inner(kwargs, watch))
         return self._finished(input, config, result)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`."""
-        watch = self._watch(input, config)
+        watch = self._watch(input, config, "ainvoke")
         async with watch.aheld() if watch else nullcontext():
             result = await super().ainvoke(input, config, **self._inner(kwargs, watch))
         return self._finished(input, config, result)
@@ -95,7 +97,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
         held = _HELD in kwargs
-        watch: Watch | None = kwargs.pop(_HELD) if held else self._watch(input, config)
+        watch: Watch | None = kwargs.pop(_HELD) if held else self._watch(input, config, "stream")
         given = self._started(input)
         if (unsettled := self._unsettled(input, config)) is not None:
             settle(self, unsettled)
@@ -105,7 +107,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
         held = _HELD in kwargs
-        watch: Watch | None = kwargs.pop(_HELD) if held else self._watch(input, config)
+        watch: Watch | None = kwargs.pop(_HELD) if held else self._watch(input, config, "astream")
         given = self._started(input)
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
@@ -136,10 +138,10 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     # ---- inner
 
-    def _watch(self, input: Any, config: RunnableConfig | None) -> Watch | None:
+    def _watch(self, input: Any, config: RunnableConfig | None, entrypoint: EntryPoint) -> Watch | None:
         """Who watches the next run, if anybody does."""
         around = watching(self.agent.around)
-        return Watch(around, input, config, self) if around else None
+        return Watch(around, input, config, self, entrypoint, self.agent.model) if around else None
 
     def _unsettled(self, input: Any, config: RunnableConfig | None) -> RunnableConfig | None:
         """The thread in which executed calls may stand beside one that waits, and would lose their results now."""
