@@ -172,7 +172,8 @@ def create_agent(
     around = [around for m in hooks.middleware if (around := getattr(m, "around_run", None)) is not None]
     pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)
     logical = (lambda: drawing.by_hook().compile(name=name)) if turns else None
-    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses, hooks), **vars(compiled))
+    through = turns and drawing.can_go_through()
+    agent = AgentGraph(agent=Agent(stops, limits, around, logical, through, pauses, hooks), **vars(compiled))
     return agent.with_config(_config(name))
 
 

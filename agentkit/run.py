@@ -19,12 +19,13 @@ from agentkit.cancellation import recorded
 from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
 from agentkit.hooks import Table
-from agentkit.interpreter import at_start
 from agentkit.limits import Limits
 from agentkit.messages import as_objects
 from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, INNER, POSITION, TALLY
 from agentkit.topology import Plan
+from agentkit.unobserved import is_unobserved
+from agentkit.walk import at_start, is_through
 from agentkit.watch import AroundRun, Watch, watching
 
 __all__ = ["AgentGraph", "thread"]
@@ -53,6 +54,8 @@ class Agent:
     around: Sequence[AroundRun] = ()
     logical: Callable[[], CompiledStateGraph[Any, Any, Any, Any]] | None = None
     """Makes the graph with a node per stop, where the one that runs has fewer."""
+    goes_through: bool = False
+    """Whether a run that nobody observes may be one step."""
     pauses_tools: bool = False
     """Whether a middleware pauses single calls of a batch."""
     hooks: Table | None = None
@@ -76,12 +79,12 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run to the end or the next pause; see LangGraph. The result equals a plain dict, and `exit_of` reads it."""
-        result = super().invoke(input, config, **self._with_exit(kwargs))
+        result = super().invoke(self._marked(input, config, kwargs), config, **self._with_exit(kwargs))
         return self._finished(input, config, result)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`."""
-        result = await super().ainvoke(input, config, **self._with_exit(kwargs))
+        result = await super().ainvoke(self._marked(input, config, kwargs), config, **self._with_exit(kwargs))
         return self._finished(input, config, result)
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
@@ -144,8 +147,18 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         tally = {} if allowed is None else {"allowed": min(allowed, self.agent.limits.model_calls)}
         if "messages" in given and isinstance(self.channels["messages"], DeltaChannel):
             given["messages"] = as_objects(given["messages"])
-        position = {POSITION: at_start(self.plan)} if self.agent.logical is not None else {}
+        position = {}
+        if self.agent.logical is not None:
+            position = {POSITION: at_start(self.plan, through=is_through(given.get(POSITION)))}
         return {**given, TALLY: tally, HANDOVER: None, **position}
+
+    def _marked(self, input: Any, config: RunnableConfig | None, kwargs: dict[str, Any]) -> Any:
+        """The input, marked if its run is to be one step."""
+        if not self.agent.goes_through or watching(self.agent.around):
+            return input
+        if not is_unobserved(self, input, config, kwargs) or (given := _fields(input)) is None:
+            return input
+        return {**given, POSITION: at_start(self.plan, through=True)}
 
     def _with_exit(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of `invoke`, so that the exit comes out with the values, if the caller chose no keys."""
