@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import copy_context
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
@@ -41,6 +40,7 @@ __all__ = [
     "DeltaSnapshot",
     "StreamingHandler",
     "SubagentTransformer",
+    "arun_tool_call",
     "drop_stale_answer",
     "has_saver",
     "inference_data",
@@ -57,6 +57,7 @@ __all__ = [
     "run_tool_call",
     "steps_of",
     "task_config",
+    "tool_outputs",
     "trace_processor",
     "unread_resume",
     "waiting_nodes",
@@ -152,8 +153,26 @@ def run_tool_call(
     node: ToolNode, call: ToolCall, state: dict[str, Any], runtime: Runtime[Any], config: RunnableConfig
 ) -> Any:
     """What `ToolNode` does with one call, in this thread: by itself it starts a pool of threads for it."""
+    return node._run_one(call, "tool_calls", _tool_runtime(node, call, state, runtime, config))
+
+
+async def arun_tool_call(
+    node: ToolNode, call: ToolCall, state: dict[str, Any], runtime: Runtime[Any], config: RunnableConfig
+) -> Any:
+    """What `ToolNode` does with one call, in this task: by itself it starts another."""
+    return await node._arun_one(call, "tool_calls", _tool_runtime(node, call, state, runtime, config))
+
+
+def tool_outputs(node: ToolNode, outputs: list[Any]) -> Any:
+    """What `ToolNode` makes of what its calls gave."""
+    return node._combine_tool_outputs(outputs, "tool_calls")
+
+
+def _tool_runtime(
+    node: ToolNode, call: ToolCall, state: dict[str, Any], runtime: Runtime[Any], config: RunnableConfig
+) -> ToolRuntime[Any, Any]:
     (own,) = get_config_list(config, 1)
-    given: ToolRuntime[Any, Any] = ToolRuntime(
+    return ToolRuntime(
         state=state,
         tool_call_id=call["id"],
         config=own,
@@ -164,8 +183,6 @@ def run_tool_call(
         execution_info=runtime.execution_info,
         server_info=runtime.server_info,
     )
-    output = copy_context().run(node._run_one, call, "tool_calls", given)
-    return node._combine_tool_outputs([output], "tool_calls")
 
 
 def without_reader(compiled: CompiledStateGraph[Any, Any, Any, Any], node: str, label: str) -> None:

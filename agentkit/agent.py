@@ -22,9 +22,8 @@ from agentkit._compat import SubagentTransformer, node_trace_policy
 from agentkit.binding import Binder
 from agentkit.chain import Layer
 from agentkit.checkpoint.allowed import declare
-from agentkit.checkpoint.saver import Saver
 from agentkit.contract import contract_of
-from agentkit.errors import DuplicateTool, UnknownStateField
+from agentkit.errors import DuplicateTool, UnknownStateField, UnknownToolName
 from agentkit.graph import Drawing, without_reads
 from agentkit.hook_node import HookStep
 from agentkit.hooks import NODE_PHASES, Hook, Table, table
@@ -35,7 +34,7 @@ from agentkit.model_node import ModelStep, model_layer
 from agentkit.ordering import arrange
 from agentkit.routing import Router
 from agentkit.run import Agent, AgentGraph
-from agentkit.state import INNER, merge
+from agentkit.state import INNER, Schemas, merge
 from agentkit.tool_node import ToolsStep, tool_layer, tool_node
 from agentkit.topology import MODEL, TOOLS, Plan, plan
 from agentkit.tracing import Traced
@@ -124,7 +123,8 @@ def create_agent(
     )
     return_direct = frozenset(tool.name for tool in executable.values() if tool.return_direct)
     sequential = frozenset(name for name, tool in executable.items() if contract_of(tool).sequential)
-    _refuse_unknown_fields(executable, schemas.visible.__annotations__)
+    _refuse_unknown_fields(executable, hooks, schemas)
+    _refuse_unknown_tools(hooks, {*executable, *declared, *map(_provided, provider_tools)})
     stops = plan(
         *(hooks.of(phase) for phase in NODE_PHASES),
         tools=executor is not None,
@@ -154,7 +154,7 @@ def create_agent(
         policies={hook.node: node_trace_policy(hook.middleware.trace_policy) for hook in hooks.hooks},
         context_schema=context_schema,
     )
-    allow = checkpointer.allow if isinstance(checkpointer, Saver) else declare
+    allow: Callable[..., None] = getattr(checkpointer, "allow", declare)  # our saver keeps its own account of them
     allow(schemas.state, *structured.schemas_of(response))
     turns = turns and drawing.can_fold()
     compiled = (drawing.by_turn() if turns else drawing.by_hook()).compile(
@@ -216,11 +216,30 @@ def _named(hooks: Table) -> Iterable[tuple[str, AgentMiddleware[Any, Any, Any]]]
     return zip(hooks.names, hooks.middleware, strict=True)
 
 
-def _refuse_unknown_fields(tools: Mapping[str, BaseTool], fields: Collection[str]) -> None:
+def _refuse_unknown_fields(tools: Mapping[str, BaseTool], hooks: Table, schemas: Schemas) -> None:
     for name, tool in tools.items():
         for field in contract_of(tool).writes:
-            if field not in fields:
-                raise UnknownStateField(field, name)
+            if field not in schemas.visible.__annotations__:
+                raise UnknownStateField(field, f"tool {name!r} writes", "`writes`")
+    for name, middleware in _named(hooks):
+        for field in getattr(middleware, "named_fields", ()):
+            if field not in schemas.state.__annotations__:
+                raise UnknownStateField(field, f"middleware {name} names", "its name there")
+
+
+def _refuse_unknown_tools(hooks: Table, known: Collection[str]) -> None:
+    if any(not type(hook.middleware).__module__.startswith("agentkit.") for hook in hooks.of("wrap_tool_call")):
+        return  # a wrap of somebody else's may supply tools while the agent runs
+    for name, middleware in _named(hooks):
+        for tool in getattr(middleware, "named_tools", ()):
+            if tool not in known:
+                raise UnknownToolName(tool, f"middleware {name}", known)
+
+
+def _provided(tool: Mapping[str, Any]) -> str:
+    """The name of a tool that is given as a dict: the provider's own, or a function's schema."""
+    function = tool.get("function")
+    return str(tool.get("name") or (function or {}).get("name") or tool.get("type"))
 
 
 def _steps(stops: Plan, hooks: Table, model: ModelStep, tools: ToolsStep | None, breakpoints: bool) -> dict[str, Step]:

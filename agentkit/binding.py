@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
 from langchain.agents.middleware import ModelRequest
@@ -98,7 +98,8 @@ class Binder:
         return structured.tools_of(strategy)
 
     def _refuse_unknown(self, request: ModelRequest[Any]) -> None:
-        unknown = [t.name for t in request.tools if isinstance(t, BaseTool) and t.name not in self.executable]
+        tools: Sequence[Any] = request.tools
+        unknown = [t.name for t in tools if _is_tool(t.__class__) and t.name not in self.executable]
         if unknown:
             raise ConfigurationError(_UNKNOWN_TOOLS.format(unknown=unknown, known=sorted(self.executable)))
 
@@ -120,9 +121,15 @@ def _bind(offer: _Offer) -> Runnable[Any, AIMessage]:
 
 def _look_of(tool: Any) -> Any:
     """What a tool's schema is made of, so that a change in place is seen."""
-    if isinstance(tool, BaseTool):
+    if _is_tool(tool.__class__):
         return id(tool), tool.name, tool.description, id(tool.args_schema), id(tool.extras)
     return repr(tool) if isinstance(tool, dict) else id(tool)
+
+
+@cache
+def _is_tool(kind: type) -> bool:
+    """Whether objects of a class are tools; pydantic takes long to say so of each."""
+    return issubclass(kind, BaseTool)
 
 
 def _refuse_shadowed(request: ModelRequest[Any], offered: Collection[str]) -> None:

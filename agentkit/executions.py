@@ -6,9 +6,9 @@ run inside and can ask. Outside of the loop (under LangChain's own factory) ther
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Hashable, Iterable
+from contextlib import AbstractContextManager
+from contextvars import ContextVar, Token
 from typing import Any
 
 __all__ = ["abandon", "abandoned", "executed", "is_told", "keep", "kept", "ledger", "note", "settle", "share", "tell"]
@@ -26,14 +26,19 @@ class _Ledger:
 _current: ContextVar[_Ledger | None] = ContextVar("agentkit_executions", default=None)
 
 
-@contextmanager
-def ledger() -> Iterator[None]:
+class _Opened(AbstractContextManager[None]):
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token: Token[_Ledger | None] = _current.set(_Ledger())
+
+    def __exit__(self, *raised: object) -> None:
+        _current.reset(self._token)
+
+
+def ledger() -> AbstractContextManager[None]:
     """Keep a ledger for what runs inside."""
-    token = _current.set(_Ledger())
-    try:
-        yield
-    finally:
-        _current.reset(token)
+    return _Opened()
 
 
 def note(key: Hashable) -> None:

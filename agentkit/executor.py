@@ -151,15 +151,19 @@ class Execution:
         if slots is not None:
             await slots.atake()
         try:
+            return await (call() if timeout is None else self._in_time(call, timeout))
+        finally:
+            if slots is not None:
+                slots.release()
+
+    async def _in_time(self, call: Callable[[], Any], timeout: float) -> Any:
+        try:
             async with asyncio.timeout(timeout) as scope:
                 return await call()
         except TimeoutError as error:
             if scope.expired():
                 raise self._timed_out() from error
             raise
-        finally:
-            if slots is not None:
-                slots.release()
 
     async def _athread(self, call: Callable[[], Any]) -> Any:
         """A sync tool in an async run: its thread cannot be stopped, so the slot is its own until it is done."""

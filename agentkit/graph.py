@@ -11,7 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import TracePolicy
 
 from agentkit._compat import without_reader
-from agentkit.interpreter import LineRoute, Node, Route, Step
+from agentkit.interpreter import HookRoute, Node, Step
 from agentkit.local_state import can_fold
 from agentkit.routing import Router
 from agentkit.state import Schemas
@@ -56,11 +56,9 @@ class Drawing:
         for stop in self.plan.stops:
             if len(stop.targets) == 1 or _hands_on(stop):
                 builder.add_edge(stop.name, stop.following)
-            elif stop.rule == "line":
-                route = LineRoute(stop, self.router, tuple(builder.channels))
-                builder.add_conditional_edges(stop.name, route, list(stop.targets))
             else:
-                builder.add_conditional_edges(stop.name, Route(stop, self.router), list(stop.targets))
+                route = HookRoute(stop, self.router, builder.channels)
+                builder.add_conditional_edges(stop.name, route, list(stop.targets))
         return builder
 
     def by_turn(self) -> StateGraph[Any, Any, Any, Any]:
@@ -102,7 +100,7 @@ def without_reads(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledS
     """The graph with its edges given what the nodes return, where LangGraph reads the state for every edge."""
     for name, branches in compiled.builder.branches.items():
         for label, branch in branches.items():
-            if isinstance(branch.path, LineRoute | TurnRoute):
+            if isinstance(branch.path, HookRoute | TurnRoute):
                 without_reader(compiled, name, label)
     return compiled
 

@@ -5,20 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.channels import EphemeralValue
+from langgraph.channels.base import BaseChannel
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Send
 
 from agentkit._compat import read_state
 from agentkit.handover import leave
-from agentkit.routing import Destination, Router
+from agentkit.local_state import after, can_fold, is_plain
+from agentkit.pool import unseen
+from agentkit.routing import DECIDING, Destination, Router
 from agentkit.state import HANDOVER, TALLY
 from agentkit.topology import TOOLS, Stop
 
-__all__ = ["LineRoute", "Node", "Route", "Step"]
+__all__ = ["HookRoute", "Node", "Route", "Step"]
 
 
 class Step(Protocol):
@@ -55,7 +59,7 @@ class Node(Runnable[Any, Any]):
             return leave(input)
         if self._passes and _is_jumping(input):
             return {"jump_to": input["jump_to"]}
-        return self._step.run(input, get_runtime(), config or {})
+        return self._step.run(input, get_runtime(), unseen(config or {}))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the stop."""
@@ -93,24 +97,33 @@ class Route(Runnable[Any, Any]):
         return self._router.after(self._stop, state)
 
 
-class LineRoute(Route):
-    """The edge that leads on in line from a hook, unless its update says otherwise.
+class HookRoute(Route):
+    """The edge that leads on from a node with one stop.
 
-    It is given what the hook returned. Reading the state would copy every field and add the messages once more, at each
-    hook of each turn, for the sake of jumps that hardly ever come.
+    It is given what the node returned, and applies that to the few fields that decide. LangGraph would copy every field
+    of the state and apply all that was written once more, at each edge of each turn.
     """
 
-    def __init__(self, stop: Stop, router: Router, fields: Sequence[str]) -> None:
+    def __init__(self, stop: Stop, router: Router, channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> None:
         """Lead on from a stop, over a state of these fields."""
         super().__init__(stop, router)
-        self._fields = fields
+        self._fields = tuple(channels)
+        self._deciding = {field: channels[field] for field in DECIDING if field in channels}
+        self._is_short = can_fold(self._deciding)
+        self._kept = tuple(key for key, one in self._deciding.items() if not isinstance(one, EphemeralValue))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
         """The next node, or one dispatch per tool call."""
-        if input is None or (isinstance(input, dict) and input.get("jump_to") is None):
+        if self._stop.rule == "line" and (input is None or (isinstance(input, dict) and not input.get("jump_to"))):
             return self._stop.following
-        return super().invoke(read_state(config or {}, self._fields, written=True))
+        return super().invoke(self._state(input, config or {}))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str | list[Send]:
         """The next node, or one dispatch per tool call."""
         return self.invoke(input, config)
+
+    def _state(self, returned: Any, config: RunnableConfig) -> Mapping[str, Any]:
+        """The state as the stop left it."""
+        if not self._is_short or not is_plain(returned):
+            return read_state(config, self._fields, written=True)
+        return after(self._deciding, read_state(config, self._kept), returned)

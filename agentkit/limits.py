@@ -84,10 +84,13 @@ def count_results(tally: Tally, messages: Sequence[AnyMessage]) -> Tally:
     ai, results = last_turn(messages)
     if ai is None or not ai.tool_calls or not results:
         return tally
-    status = {result.tool_call_id: result.status for result in results}
-    outcome = {_key(call): status[call["id"]] for call in ai.tool_calls if call["id"] in status}
-    if not outcome:
+    status: dict[str | None, str] = {result.tool_call_id: result.status for result in results}
+    answered = [call for call in ai.tool_calls if call["id"] in status]
+    if not answered:
         return tally
+    if not tally.get("failed") and all(status[call["id"]] == "success" for call in answered):
+        return {**tally, "failed": {}, "failed_turns": 0}  # nothing to tell calls apart for
+    outcome = {_key(call): status[call["id"]] for call in answered}
     failed = {key: n for key, n in tally.get("failed", {}).items() if outcome.get(key) != "success"}
     for key, result in outcome.items():
         if result == "error":

@@ -11,15 +11,15 @@ from typing import Any, Final
 from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel, EphemeralValue, LastValue, UntrackedValue
 from langgraph.channels.base import BaseChannel
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 
-from agentkit.state import PlainField, updates_of
+from agentkit.state import LatestField, PlainField, updates_of
 
-__all__ = ["LocalState", "can_fold"]
+__all__ = ["LocalState", "after", "can_fold", "is_plain"]
 
 _REDUCED: Final = (BinaryOperatorAggregate, DeltaChannel)
 _FOLDED: Final = (LastValue, EphemeralValue, UntrackedValue, *_REDUCED)
-_REPLACED: Final = frozenset({LastValue, PlainField, EphemeralValue, UntrackedValue})
+_REPLACED: Final = frozenset({LastValue, LatestField, PlainField, EphemeralValue, UntrackedValue})
 """Channels that take a step's one value as it is."""
 _MESSAGES: Final = "messages"
 
@@ -27,6 +27,30 @@ _MESSAGES: Final = "messages"
 def can_fold(channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> bool:
     """Whether every channel is of a kind whose value can be carried from stop to stop inside a node."""
     return all(isinstance(channel, _FOLDED) for channel in channels.values())
+
+
+def is_plain(result: Any) -> bool:
+    """Whether a step's result is an update as such, with no state object in it that LangGraph makes one of."""
+    if isinstance(result, list | tuple):
+        return all(map(is_plain, result))
+    if isinstance(result, Command):
+        return result.graph is None and isinstance(result.update, dict | list | tuple | None)
+    return result is None or isinstance(result, dict)
+
+
+def after(channels: Mapping[str, BaseChannel[Any, Any, Any]], state: dict[str, Any], result: Any) -> dict[str, Any]:
+    """A state without its ephemeral fields after a step: those of these channels, with the result applied."""
+    written: dict[str, list[Any]] = {}
+    for key, value in updates_of(result):
+        if key in channels:
+            written.setdefault(key, []).append(value)
+    for key, values in written.items():
+        channel = channels[key]
+        channel = channel.from_checkpoint(state.pop(key)) if key in state else channel.copy()
+        channel.update(values)
+        if channel.is_available():
+            state[key] = channel.get()
+    return state
 
 
 class LocalState:

@@ -8,6 +8,7 @@ again, so that a thread's size grows with its length and not with its square.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import count
 from typing import Any, Final, Literal, Self, TypeAlias, cast
 from uuid import NAMESPACE_OID, uuid4, uuid5
@@ -133,9 +134,10 @@ def merge_messages(left: Any, right: Any) -> Any:
     """
     if isinstance(left, IndexedMessages) and left.is_indexed and right is not None:
         added = _whole(right if isinstance(right, list) else [right])
-        if not any(isinstance(message, RemoveMessage) for message in added):
+        if not any(map(_removes, map(type, added))):
             for message in added:
-                message.id = message.id if message.id is not None else str(uuid4())
+                if message.id is None:
+                    message.id = str(uuid4())
             if (merged := left.with_added(added)) is not None:
                 return merged
         right = added
@@ -237,9 +239,20 @@ def _snapshot_every(checkpointer: Any) -> int:
 
 def _whole(messages: list[Any]) -> list[Any]:
     """The messages as objects, chunks made whole."""
-    if all(isinstance(m, BaseMessage) and not isinstance(m, BaseMessageChunk) for m in messages):
+    if all(map(_is_whole, map(type, messages))):
         return messages
     return [message_chunk_to_message(cast(BaseMessageChunk, m)) for m in convert_to_messages(messages)]
+
+
+@cache
+def _is_whole(kind: type) -> bool:
+    """Whether objects of a class are whole messages; pydantic takes long to say so of each."""
+    return issubclass(kind, BaseMessage) and not issubclass(kind, BaseMessageChunk)
+
+
+@cache
+def _removes(kind: type) -> bool:
+    return issubclass(kind, RemoveMessage)
 
 
 def _named(given: Any, history: Sequence[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator
 from copy import copy
 from dataclasses import dataclass
 from functools import wraps
@@ -73,6 +73,19 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
 
     only_listens: bool = False
     """Whether its wraps change nothing, so that they are no steps worth a LangSmith run of their own."""
+
+    @property
+    def named_tools(self) -> Collection[str]:
+        """Names of the tools that it is about.
+
+        `create_agent` refuses one that the agent does not have, unless a wrap from outside of agentkit may supply it.
+        """
+        return ()
+
+    @property
+    def named_fields(self) -> Collection[str]:
+        """Names of the state fields that it reads; `create_agent` refuses one that no state schema declares."""
+        return ()
 
     def renamed(self, name: str) -> Self:
         """This middleware under the name that is its own in an agent with several of its name (`NAME#2`).

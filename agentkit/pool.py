@@ -1,7 +1,8 @@
 """Threads for calls that go on at once: as many as there are calls, shared by all agents.
 
 A pool of a fixed size makes calls wait for which there is nothing to do but wait, and stands still for ever when a call
-in it runs an agent whose calls need it too. This one starts a thread whenever none is idle.
+in it runs an agent whose calls need it too. This one starts a thread whenever none is idle. LangGraph, which runs steps
+that go on at once in threads of its own, bounds them by the number of cores; `unbounded` has it start enough of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from functools import partial
 from threading import Lock
 from typing import Final, Generic, TypeAlias, TypeVar, cast
 
-__all__ = ["POOL", "Outcome", "Pool", "Raised", "Returned"]
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+
+__all__ = ["POOL", "Outcome", "Pool", "Raised", "Returned", "unbounded", "unseen"]
 
 T = TypeVar("T")
 
@@ -109,3 +113,25 @@ class _Batch(Generic[T]):
 
 
 POOL: Final = Pool()
+
+
+_UNBOUNDED: Final = sys.maxsize
+
+
+def unbounded(config: RunnableConfig | None, default: RunnableConfig | None) -> RunnableConfig | None:
+    """A sync run's config, so that LangGraph has a thread for each of the steps that go on at once.
+
+    Args:
+        config: The run's config. What it, or the run it happens in, says of `max_concurrency` stays.
+        default: The config that the agent is bound to.
+    """
+    if ensure_config(config).get("max_concurrency") or (default or {}).get("max_concurrency"):
+        return config
+    return {**(config or {}), "max_concurrency": _UNBOUNDED}
+
+
+def unseen(config: RunnableConfig) -> RunnableConfig:
+    """A step's own config, without what `unbounded` put there: a `batch` inside of the step is not to inherit it."""
+    if config.get("max_concurrency") == _UNBOUNDED:
+        del config["max_concurrency"]  # in place: the config that is inherited is this one
+    return config

@@ -56,8 +56,10 @@ def refuse_unsafe_calls(reply: AIMessage) -> AIMessage:
     fragment that has neither name nor id (the arguments went astray). Later ids that repeat an earlier one of the same
     message get a suffix.
     """
-    if not reply.tool_calls and not reply.invalid_tool_calls:
-        return reply
+    if not reply.invalid_tool_calls and not (reply.tool_calls and _hit_length(reply)):
+        ids = {call["id"] for call in reply.tool_calls}
+        if len(ids) == len(reply.tool_calls):
+            return reply  # nearly always
     cut = _hit_length(reply) and not any(call.get("error") == _CUT for call in reply.invalid_tool_calls)
     stray = any(not call["name"] and not call["id"] for call in reply.invalid_tool_calls)
     kept: list[ToolCall] = []
@@ -103,6 +105,8 @@ def _refused(call: ToolCall, why: str) -> InvalidToolCall:
 
 
 def _hit_length(reply: AIMessage) -> bool:
+    if not reply.response_metadata:
+        return False
     reasons = (reply.response_metadata.get(key) for key in _STOP_KEYS)
     flat = (reason.get("reason") if isinstance(reason, dict) else reason for reason in reasons)
     return any(str(reason).lower() in _LENGTH_STOPS for reason in flat if reason)

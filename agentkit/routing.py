@@ -19,10 +19,13 @@ from agentkit.structured import is_structured_result
 from agentkit.topology import TOOLS, Plan, Rule, Stop
 from agentkit.transcript import SYNTHETIC, last_turn, open_invalid_calls, pending_calls
 
-__all__ = ["Destination", "Router", "one_at_a_time"]
+__all__ = ["DECIDING", "Destination", "Router", "one_at_a_time"]
 
 Destination: TypeAlias = str | list[ToolCall]
 State: TypeAlias = Mapping[str, Any]
+
+DECIDING: Final = ("messages", "jump_to", "structured_response", TALLY, HANDOVER, SEQUENCED)
+"""The fields of the state that the router looks at."""
 
 
 def one_at_a_time(calls: Sequence[ToolCall], sequential: Collection[str]) -> list[ToolCall]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
@@ -21,16 +22,19 @@ from agentkit.exits import Result, read_exit
 from agentkit.hooks import Table
 from agentkit.limits import Limits
 from agentkit.messages import as_objects
+from agentkit.pool import unbounded
 from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, INNER, POSITION, TALLY
 from agentkit.topology import Plan
 from agentkit.unobserved import is_unobserved
-from agentkit.walk import at_start, is_through
+from agentkit.walk import at_start
 from agentkit.watch import AroundRun, Watch, watching
 
 __all__ = ["AgentGraph", "thread"]
 
 _INTERRUPT = "__interrupt__"
+_CALLED: Final = "agentkit_called"
+"""Names what `invoke` hands to `stream`, which the engine calls with its arguments."""
 
 
 def thread(thread_id: str, **config: Any) -> RunnableConfig:
@@ -43,6 +47,16 @@ def thread(thread_id: str, **config: Any) -> RunnableConfig:
     # Put together by hand: LangChain's `merge_configs` would take over the config of a run that this is called in.
     named: dict[str, Any] = {**config, "configurable": {**config.get("configurable", {}), "thread_id": thread_id}}
     return cast(RunnableConfig, named)
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """What `invoke` knows of its run."""
+
+    watch: Watch | None
+    """Who watches it already, from outside."""
+    through: bool
+    """Whether it is one step of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,36 +93,41 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run to the end or the next pause; see LangGraph. The result equals a plain dict, and `exit_of` reads it."""
-        result = super().invoke(self._marked(input, config, kwargs), config, **self._with_exit(kwargs))
+        called = self._called(input, config, kwargs)
+        watch = called.watch
+        with watch.held() if watch else nullcontext():
+            result = super().invoke(input, config, **self._inner(kwargs, called))
         return self._finished(input, config, result)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`."""
-        result = await super().ainvoke(self._marked(input, config, kwargs), config, **self._with_exit(kwargs))
+        called = self._called(input, config, kwargs)
+        watch = called.watch
+        async with watch.aheld() if watch else nullcontext():
+            result = await super().ainvoke(input, config, **self._inner(kwargs, called))
         return self._finished(input, config, result)
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
-        given = self._started(input)
+        called: _Called | None = kwargs.pop(_CALLED, None)
+        watch = called.watch if called else self._watch(input, config)
+        given = self._started(input, through=called is not None and called.through)
         if (unsettled := self._unsettled(input, config)) is not None:
             settle(self, unsettled)
-        around = watching(self.agent.around)
-        if not around:
-            return super().stream(given, config, **kwargs)
-        watch = Watch(around, input, config, self)
-        return watch.over(super().stream(given, watch.config, **kwargs))
+        chunks = super().stream(given, unbounded(watch.config if watch else config, self.config), **kwargs)
+        return watch.over(chunks) if watch and not called else chunks
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
-        given = self._started(input)
-        around = watching(self.agent.around)
-        watch = Watch(around, input, config, self) if around else None
+        called: _Called | None = kwargs.pop(_CALLED, None)
+        watch = called.watch if called else self._watch(input, config)
+        given = self._started(input, through=called is not None and called.through)
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
         if (unsettled := self._unsettled(input, config)) is not None:
             chunks = settled(chunks, self, unsettled)
-        return watch.aover(chunks) if watch else chunks
+        return watch.aover(chunks) if watch and not called else chunks
 
     # ---- descriptions
 
@@ -132,11 +151,16 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     # ---- inner
 
+    def _watch(self, input: Any, config: RunnableConfig | None) -> Watch | None:
+        """Who watches the next run, if anybody does."""
+        around = watching(self.agent.around)
+        return Watch(around, input, config, self) if around else None
+
     def _unsettled(self, input: Any, config: RunnableConfig | None) -> RunnableConfig | None:
         """The thread in which executed calls may stand beside one that waits, and would lose their results now."""
         return continued(self, input, config) if self.agent.pauses_tools and _outer() is None else None
 
-    def _started(self, input: Any) -> Any:
+    def _started(self, input: Any, *, through: bool) -> Any:
         """The input of a new user turn, with the counts started anew. A resume has none."""
         if input is None or isinstance(input, Command):
             return input
@@ -147,24 +171,20 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         tally = {} if allowed is None else {"allowed": min(allowed, self.agent.limits.model_calls)}
         if "messages" in given and isinstance(self.channels["messages"], DeltaChannel):
             given["messages"] = as_objects(given["messages"])
-        position = {}
-        if self.agent.logical is not None:
-            position = {POSITION: at_start(self.plan, through=is_through(given.get(POSITION)))}
+        position = {POSITION: at_start(self.plan, through=through)} if self.agent.logical is not None else {}
         return {**given, TALLY: tally, HANDOVER: None, **position}
 
-    def _marked(self, input: Any, config: RunnableConfig | None, kwargs: dict[str, Any]) -> Any:
-        """The input, marked if its run is to be one step."""
-        if not self.agent.goes_through or watching(self.agent.around):
-            return input
-        if not is_unobserved(self, input, config, kwargs) or (given := _fields(input)) is None:
-            return input
-        return {**given, POSITION: at_start(self.plan, through=True)}
+    def _called(self, input: Any, config: RunnableConfig | None, kwargs: dict[str, Any]) -> _Called:
+        """Find out how to run."""
+        watch = self._watch(input, config)
+        through = watch is None and self.agent.goes_through and is_unobserved(self, input, config, kwargs)
+        return _Called(watch, through)
 
-    def _with_exit(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _inner(self, kwargs: dict[str, Any], called: _Called) -> dict[str, Any]:
         """The arguments of `invoke`, so that the exit comes out with the values, if the caller chose no keys."""
         if kwargs.get("output_keys") is not None or kwargs.get("stream_mode", "values") != "values":
-            return kwargs
-        return {**kwargs, "output_keys": [*self.output_channels, EXIT]}
+            return {**kwargs, _CALLED: called}
+        return {**kwargs, "output_keys": [*self.output_channels, EXIT], _CALLED: called}
 
     def _finished(self, input: Any, config: RunnableConfig | None, result: Any) -> Any:
         if isinstance(result, GraphOutput):

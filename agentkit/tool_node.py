@@ -6,7 +6,9 @@ run, a tool's own exception reaches the model, and state fields are filled as co
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,18 +17,18 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolNode
-from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from agentkit import executions
-from agentkit._compat import read_state, run_tool_call
+from agentkit._compat import arun_tool_call, read_state, run_tool_call, tool_outputs
 from agentkit.beside import complete
 from agentkit.chain import Layer, compose
 from agentkit.contract import contract_of
 from agentkit.errors import ToolTimeout
 from agentkit.executor import under_contract
 from agentkit.handover import collected
+from agentkit.pool import POOL, Outcome, Raised
 from agentkit.result_fields import fields_of
 from agentkit.routing import one_at_a_time
 from agentkit.state import SEQUENCED, updates_of
@@ -134,15 +136,22 @@ class ToolsStep:
         calls = self._runnable(given, state)
         if not calls:
             return None
+        run = [partial(run_tool_call, self.node, call, state, runtime, config) for call in calls]
         if len(calls) == 1:
-            return self._update(run_tool_call(self.node, calls[0], state, runtime, config), calls, state)
-        return self._update(self.node.invoke(calls, config), calls, state)  # they only come by a `goto`
+            outputs = [copy_context().run(run[0])]
+        else:
+            outputs = [_value(outcome) for outcome in POOL.run_all(run, config.get("max_concurrency"))]
+        return self._update(tool_outputs(self.node, outputs), calls, state)
 
     async def arun(self, given: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """Run calls, async; see `run`."""
         state = read_state(config, self.visible)
         calls = self._runnable(given, state)
-        return self._update(await self.node.ainvoke(_input(calls, state), config), calls, state) if calls else None
+        if not calls:
+            return None
+        run = [arun_tool_call(self.node, call, state, runtime, config) for call in calls]
+        outputs = [await run[0]] if len(calls) == 1 else await asyncio.gather(*run)
+        return self._update(tool_outputs(self.node, outputs), calls, state)
 
     def _runnable(self, given: Any, state: State) -> list[ToolCall]:
         """The calls to run: what was dispatched, or every call of the last answer, without those that have a result."""
@@ -177,17 +186,19 @@ class ToolsStep:
 
     def _sequenced(self, calls: Sequence[ToolCall], state: State) -> ToolCall | None:
         """The call that others of its batch may wait for."""
+        if not self.sequential:
+            return None
         ai, _ = last_turn(state["messages"])
         if ai is None or len(ai.tool_calls) == 1:
             return None
         return next((call for call in calls if call["name"] in self.sequential), None)
 
 
-def _input(calls: list[ToolCall], state: dict[str, Any]) -> Any:
-    """One call goes with the state that its tool may see."""
-    if len(calls) > 1:
-        return calls
-    return ToolCallWithContext(__type="tool_call_with_context", tool_call=calls[0], state=state)
+def _value(outcome: Outcome[Any]) -> Any:
+    """What a call gave; its error, when all are done, in the order of the calls."""
+    if isinstance(outcome, Raised):
+        raise outcome.error
+    return outcome.value
 
 
 def _answers_of(call: ToolCall, outputs: Any) -> list[ToolMessage]:

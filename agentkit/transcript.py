@@ -7,8 +7,8 @@ ids for other calls, so an answer counts only for the AI message it follows.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import takewhile
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, Literal, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -55,12 +55,14 @@ _CALL_BLOCKS: Final = frozenset({"tool_use", "function_call", "tool_call"})
 
 def last_turn(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolMessage]]:
     """The last AI message and the tool results after it; (None, []) where there is none."""
-    after = list(takewhile(lambda m: not isinstance(m, AIMessage), reversed(messages)))
-    if len(after) == len(messages):
-        return None, []
-    ai = messages[-len(after) - 1]
-    assert isinstance(ai, AIMessage)
-    return ai, [m for m in reversed(after) if isinstance(m, ToolMessage)]
+    results: list[Any] = []
+    for message in reversed(messages):
+        role = _role(type(message))
+        if role == "ai":
+            return cast(AIMessage, message), results[::-1]
+        if role == "tool":
+            results.append(message)
+    return None, []
 
 
 def pending_calls(messages: Sequence[AnyMessage], apart: Iterable[str] = ()) -> list[ToolCall]:
@@ -133,14 +135,16 @@ def well_formed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 def _needs_nothing(messages: Sequence[AnyMessage]) -> bool:
     """Whether a history is certainly well-formed; nearly all are, and on a long one a closer look takes long."""
     waiting: set[str | None] = set()
+    message: Any
     for message in messages:
-        if isinstance(message, ToolMessage):
+        role = _role(message.__class__)
+        if role == "tool":
             if message.tool_call_id not in waiting:
                 return False
             waiting.remove(message.tool_call_id)
         elif waiting:
             return False
-        elif isinstance(message, AIMessage):
+        elif role == "ai":
             if message.invalid_tool_calls or type(message.content) is not str:
                 return False
             if calls := message.tool_calls:
@@ -148,6 +152,12 @@ def _needs_nothing(messages: Sequence[AnyMessage]) -> bool:
                 if len(waiting) != len(calls):
                     return False
     return not waiting
+
+
+@cache
+def _role(kind: type) -> Literal["ai", "tool", "other"]:
+    """What messages of a class are here; to ask pydantic of each message takes ten times as long."""
+    return "ai" if issubclass(kind, AIMessage) else "tool" if issubclass(kind, ToolMessage) else "other"
 
 
 def _turns(messages: Sequence[AnyMessage]) -> Iterator[tuple[AIMessage | None, list[AnyMessage]]]:

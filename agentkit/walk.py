@@ -27,12 +27,12 @@ from agentkit.handover import leave
 from agentkit.inner_steps import InnerSteps, is_odd
 from agentkit.interpreter import Node, Route, Step
 from agentkit.local_state import LocalState
-from agentkit.pool import Outcome, Raised, Returned
+from agentkit.pool import Outcome, Raised, Returned, unseen
 from agentkit.routing import Destination, Router
 from agentkit.state import FAILURE, HANDOVER, POSITION
 from agentkit.topology import END, MODEL, TOOLS, Plan, Stop
 
-__all__ = ["ToolsNode", "TurnNode", "TurnRoute", "at_start", "is_through"]
+__all__ = ["ToolsNode", "TurnNode", "TurnRoute", "at_start"]
 
 _AT: Final = "at"  # go on at this stop
 _PAUSED: Final = "paused"  # go on at this stop, which paused when it was not alone in its node
@@ -45,11 +45,6 @@ Position: TypeAlias = tuple[str, str]
 def at_start(plan: Plan, *, through: bool = False) -> Position:
     """The position of a run that starts; one that goes `through` has no boundaries."""
     return (_THROUGH if through else _AT, plan.entry)
-
-
-def is_through(position: Position | None) -> bool:
-    """Whether it is the start of a run without boundaries."""
-    return position is not None and position[0] == _THROUGH
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +153,7 @@ class TurnNode(Runnable[Any, Any]):
         """Run until the next boundary."""
         if input.get(HANDOVER):
             return leave(input)
-        config = config or {}
+        config = unseen(config or {})
         walk = self._walk(input, config)
         if not walk.through:
             return self._turn(walk, config) or walk.left()

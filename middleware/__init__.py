@@ -3,32 +3,33 @@
 if __name__ != "agentkit.middleware":
     raise ImportError("import this package as agentkit.middleware")
 
-from collections.abc import Sequence
-from typing import Any
+import importlib
+import typing
 
-from agentkit.middleware.approval import (
-    Approval,
-    ApprovalRecord,
-    ApprovalRule,
-    Decision,
-    PendingApproval,
-    decide,
-    pending_approvals,
-)
-from agentkit.middleware.effect_ledger import EffectLedger
-from agentkit.middleware.facts import Facts
-from agentkit.middleware.gate_budgets import CostBudget, Deadline, Price, StepBudget, TokenBudget, ToolCallBudget
-from agentkit.middleware.gate_failures import ConsecutiveFailures, RepeatedCall, SameCallFailed
-from agentkit.middleware.gate_rules import Rule, Standing
-from agentkit.middleware.gates import Gates
-from agentkit.middleware.handoff import Handoff
-from agentkit.middleware.insist import Insist
-from agentkit.middleware.model_retry import Fallback, ModelRetry
-from agentkit.middleware.reuse import Reuse
-from agentkit.middleware.run_log import RunLog
-from agentkit.middleware.tool_retry import ToolRetry
-from agentkit.middleware.tracing import Tracing
-from agentkit.middleware_base import Middleware
+if typing.TYPE_CHECKING:
+    from agentkit.middleware.approval import (
+        Approval,
+        ApprovalRecord,
+        ApprovalRule,
+        Decision,
+        PendingApproval,
+        decide,
+        pending_approvals,
+    )
+    from agentkit.middleware.effect_ledger import EffectLedger
+    from agentkit.middleware.facts import Facts
+    from agentkit.middleware.gate_budgets import CostBudget, Deadline, Price, StepBudget, TokenBudget, ToolCallBudget
+    from agentkit.middleware.gate_failures import ConsecutiveFailures, RepeatedCall, SameCallFailed
+    from agentkit.middleware.gate_rules import Rule, Standing
+    from agentkit.middleware.gates import Gates
+    from agentkit.middleware.handoff import Handoff
+    from agentkit.middleware.insist import Insist
+    from agentkit.middleware.model_retry import Fallback, ModelRetry
+    from agentkit.middleware.reuse import Reuse
+    from agentkit.middleware.run_log import RunLog
+    from agentkit.middleware.stack import standard
+    from agentkit.middleware.tool_retry import ToolRetry
+    from agentkit.middleware.tracing import Tracing
 
 __all__ = [
     "Approval",
@@ -63,39 +64,49 @@ __all__ = [
     "standard",
 ]
 
+_HOMES: typing.Final = {
+    "Approval": "approval",
+    "ApprovalRecord": "approval",
+    "ApprovalRule": "approval",
+    "ConsecutiveFailures": "gate_failures",
+    "CostBudget": "gate_budgets",
+    "Deadline": "gate_budgets",
+    "Decision": "approval",
+    "EffectLedger": "effect_ledger",
+    "Facts": "facts",
+    "Fallback": "model_retry",
+    "Gates": "gates",
+    "Handoff": "handoff",
+    "Insist": "insist",
+    "ModelRetry": "model_retry",
+    "PendingApproval": "approval",
+    "Price": "gate_budgets",
+    "RepeatedCall": "gate_failures",
+    "Reuse": "reuse",
+    "Rule": "gate_rules",
+    "RunLog": "run_log",
+    "SameCallFailed": "gate_failures",
+    "Standing": "gate_rules",
+    "StepBudget": "gate_budgets",
+    "TokenBudget": "gate_budgets",
+    "ToolCallBudget": "gate_budgets",
+    "ToolRetry": "tool_retry",
+    "Tracing": "tracing",
+    "decide": "approval",
+    "pending_approvals": "approval",
+    "standard": "stack",
+}
 
-def standard(
-    *rules: Rule,
-    on_trip: Any = "wrap_up",
-    facts: Sequence[str] = (),
-    approve: Sequence[ApprovalRule | str] = (),
-    fallbacks: Sequence[Any] = (),
-    ledger: Any = None,
-) -> list[Middleware]:
-    """The recommended stack, in the right order, outermost first.
 
-    Gates see what is left after retries; approval is asked once, outside of them; an exact repeat of a read is answered
-    before it is retried; what is executed is recorded; facts go into the request last.
+if not typing.TYPE_CHECKING:  # a checker shall see what is there, and nothing else
 
-    ```python
-    create_agent(model, tools, middleware=standard(StepBudget(10), approve=["refund"]), checkpointer=saver)
-    ```
+    def __getattr__(name: str) -> typing.Any:
+        """Import a middleware where it is first used: an agent pays for those it has."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'agentkit.middleware' has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(f"agentkit.middleware.{_HOMES[name]}"), name)
+        return value
 
-    Args:
-        rules: When `Gates` ends a run. None: its default rules.
-        on_trip: What happens then; see `Gates`.
-        facts: State fields that the model is shown; see `Facts`. None: it is left out.
-        approve: Which calls wait for a person; see `Approval`. Needs a checkpointer. None: it is left out.
-        fallbacks: Models that take over when the first one fails; see `ModelRetry`.
-        ledger: Where writing calls are recorded, so that none is executed twice: a `Ledger`, a URL or a SQLAlchemy
-            `Engine`; see `EffectLedger`. None: it is left out.
-    """
-    return [
-        Gates(*rules, on_trip=on_trip),
-        *([Approval(*approve)] if approve else []),
-        Reuse(),
-        ToolRetry(),
-        *([EffectLedger(ledger)] if ledger is not None else []),
-        ModelRetry(fallbacks=fallbacks),
-        *([Facts(facts)] if facts else []),
-    ]
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

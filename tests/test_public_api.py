@@ -1,5 +1,6 @@
 """What a user may import from the top of the package: few names, each there and each explained."""
 
+import importlib
 import inspect
 import subprocess
 import sys
@@ -39,6 +40,37 @@ def test_importing_the_package_loads_nothing_that_is_not_asked_for() -> None:
     code = "import agentkit, sys; print([m for m in ('langchain', 'langchain_core', 'langgraph') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+LAZY = ["agentkit.checkpoint", "agentkit.middleware"]
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_every_listed_name_is_there_and_shown(package: str) -> None:
+    module = importlib.import_module(package)
+    assert list(module.__all__) == sorted(module.__all__)
+    assert set(module.__all__) <= set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+        assert name in vars(module)  # looked up once
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+
+
+STEPS = {  # one after the other: how many modules with stores, and with shipped middleware, are loaded then
+    "import agentkit.middleware": "0 0",
+    "from agentkit import create_agent": "1 0",
+    "from agentkit.middleware import Reuse": "1 1",
+    "from agentkit.middleware import Gates": "1 8",
+}
+
+
+def test_a_name_brings_along_only_what_it_needs() -> None:
+    count = "sum(m.startswith(package + '.') for m in sys.modules)"
+    lines = [f"{statement}; print(*({count} for package in {LAZY}))" for statement in STEPS]
+    code = "\n".join(["import sys", *lines])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == list(STEPS.values())
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

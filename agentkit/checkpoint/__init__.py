@@ -9,14 +9,14 @@ agent = create_agent(model, tools, checkpointer=saver)
 ```
 """
 
-from typing import TYPE_CHECKING, Any
+import importlib
+import typing
 
-from agentkit.checkpoint.fence import EPOCH, Lease, Leases
-from agentkit.checkpoint.opening import open
-from agentkit.checkpoint.saver import Saver
-
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
+    from agentkit.checkpoint.fence import EPOCH, Lease, Leases
+    from agentkit.checkpoint.opening import open
     from agentkit.checkpoint.retention import PruneReport, aprune, prune
+    from agentkit.checkpoint.saver import Saver
     from agentkit.checkpoint.threads import Step, ThreadInfo, fork, history, list_threads
 
 __all__ = [
@@ -35,16 +35,32 @@ __all__ = [
     "prune",
 ]
 
-_RETENTION = ("PruneReport", "aprune", "prune")
-_THREADS = ("Step", "ThreadInfo", "fork", "history", "list_threads")
+_HOMES: typing.Final = {
+    "EPOCH": "fence",
+    "Lease": "fence",
+    "Leases": "fence",
+    "PruneReport": "retention",
+    "Saver": "saver",
+    "Step": "threads",
+    "ThreadInfo": "threads",
+    "aprune": "retention",
+    "fork": "threads",
+    "history": "threads",
+    "list_threads": "threads",
+    "open": "opening",
+    "prune": "retention",
+}
 
 
-def __getattr__(name: str) -> Any:
-    """What needs SQLAlchemy, which comes with the extras, is imported once it is asked for."""
-    from importlib import import_module
+if not typing.TYPE_CHECKING:  # a checker shall see what is there, and nothing else
 
-    if name in _RETENTION:
-        return getattr(import_module("agentkit.checkpoint.retention"), name)
-    if name in _THREADS:
-        return getattr(import_module("agentkit.checkpoint.threads"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> typing.Any:
+        """Import a name where it is first used: some need SQLAlchemy, which comes with the extras."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'agentkit.checkpoint' has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(f"agentkit.checkpoint.{_HOMES[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

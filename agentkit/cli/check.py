@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agentkit.cli.screen import Code, Mistake, out
+from agentkit.cli.screen import Code, Mistake, out, write_file
 from agentkit.cli.target import graphs_in
 
 __all__ = ["check"]
@@ -60,7 +60,7 @@ def check(
     kind = Format.json if as_json else form
     text = _written(kind, reports) + "\n"
     if output is not None:
-        output.write_text(text, encoding="utf-8")
+        write_file(output, text.encode())
     elif kind is Format.text:
         _show(text)
     else:

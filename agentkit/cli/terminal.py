@@ -15,6 +15,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from agentkit.cli.screen import printable
+
 __all__ = ["ENGLISH", "Page", "ToolLines", "Typewriter", "View"]
 
 ENGLISH: Final[Mapping[str, str]] = {
@@ -106,7 +108,7 @@ class Typewriter:
                 self._word += character
                 self._flush_word()
             else:
-                self._word += character
+                self._word += printable(character)
 
     def end(self) -> None:
         """Print the rest and begin a new line, unless at the start of one."""
@@ -196,13 +198,13 @@ class ToolLines:
 
     def _row(self, line: _Line) -> RenderableType:
         arguments = ", ".join(f"{key}={_short(value)}" for key, value in line.call["args"].items())
-        what = Text(f"{line.call['name']}({arguments})", style="dim")
+        what = Text(_in_one_line(f"{line.call['name']}({arguments})"), style="dim")
         if line.state == "running":
             return Spinner("dots", what)
         mark, style = _MARKS[line.state]
         row = Text.assemble((f"{mark} {self.words[line.state]} ", style), what)
         if line.detail:
-            row.append(f": {line.detail}", style="dim")
+            row.append(_in_one_line(f": {line.detail}"), style="dim")
         row.truncate(self.console.width - 2, overflow="ellipsis")
         row.no_wrap = True
         return row
@@ -251,9 +253,9 @@ class View:
                 elif isinstance(message, ToolMessage):
                     self._tools.finish(message)
 
-    def close(self) -> None:
-        """Finish what is open, also after an error."""
-        self._tools.close()
+    def close(self, rest: str = "stopped") -> None:
+        """Finish what is open, also after an error; `rest` is how calls without a result are told."""
+        self._tools.close(rest)
         self._writer.end()
 
     def say(self, text: str) -> None:
@@ -272,6 +274,10 @@ def _messages(update: Any) -> list[BaseMessage]:
     messages = update.get("messages") if isinstance(update, Mapping) else None
     messages = messages if isinstance(messages, list) else [messages]
     return [message for message in messages if isinstance(message, BaseMessage)]
+
+
+def _in_one_line(text: str) -> str:
+    return printable(text).replace("\n", "\\n")
 
 
 def _short(value: object) -> str:

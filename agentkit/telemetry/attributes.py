@@ -9,7 +9,7 @@ from opentelemetry.util.types import AttributeValue
 
 from agentkit.events import Event
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall, Usage
-from agentkit.telemetry.reading import error_type, finish_reasons, interrupt_kind
+from agentkit.telemetry.reading import error_type, interrupt_kind
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.watch import Outcome
 
@@ -164,7 +164,7 @@ def model_end(call: ModelCall) -> Attributes:
     given: dict[str, Any] = {
         GenAI.RESPONSE_ID: told.get("id"),
         GenAI.RESPONSE_MODEL: told.get("model_name") or told.get("model"),
-        GenAI.FINISH_REASONS: finish_reasons(call.reply) or None,
+        GenAI.FINISH_REASONS: call.finish_reasons or None,
         **usage_attributes(call.usage),
     }
     if call.first_chunk is not None:

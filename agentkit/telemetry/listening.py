@@ -107,11 +107,11 @@ def _register(channel: Channel) -> None:
 class _Slot:
     """The model step at hand: the context around it, and the requests that it made."""
 
-    __slots__ = ("base", "requests")
+    __slots__ = ("base", "calls")
 
     def __init__(self, base: otel.Context) -> None:
         self.base = base
-        self.requests: list[UUID] = []
+        self.calls: list[tuple[UUID, ModelCall]] = []
 
 
 class Record:
@@ -180,7 +180,7 @@ class Record:
         context = self.reporter.model_started(self.facts, call, parent)
         self._open[request] = call
         if slot is not None:
-            slot.requests.append(request)
+            slot.calls.append((request, call))
             if context is not None:
                 otel.attach(context)  # the scope around the model step sets back what was there before
 
@@ -214,14 +214,16 @@ class Record:
         """A reply is there, or the request failed."""
         if (call := self._open.pop(request, None)) is None:
             return
-        call.ended, call.reply, call.error, call.usage = perf_counter(), reply, error, usage_of(reply)
-        call.cancelled = isinstance(error, asyncio.CancelledError | GeneratorExit) and self.facts.run.left
+        call.ended, call.reply, call.error = perf_counter(), reply, error
+        call.cancelled = self._is_left(error)
+        if reply is not None:
+            call.usage, call.finish_reasons = usage_of(reply), finish_reasons(reply)
         with self._lock:
-            self.facts.usage += call.usage
+            self.facts.usage = self.facts.usage.plus(call.usage)
             if call.model:
                 self.facts.models.add(call.model)
             if call.step is not None:
-                self.facts.finish_reasons = finish_reasons(reply)
+                self.facts.finish_reasons = call.finish_reasons
         self.reporter.model_ended(self.facts, call)
 
     # ---- calls of tools
@@ -244,11 +246,14 @@ class Record:
 
     def _outcome(self, call: ToolCall, error: BaseException | None) -> str:
         if error is not None:
-            left = isinstance(error, asyncio.CancelledError | GeneratorExit) and self.facts.run.left
-            return "cancelled" if left else signal_outcome(error) or "error"
+            return "cancelled" if self._is_left(error) else signal_outcome(error) or "error"
         if call.result is None or call.result.status != "error":
             return "success"
         return "rejected" if is_rejected(call.result) else "error"
+
+    def _is_left(self, error: BaseException | None) -> bool:
+        """Whether something was broken off because the caller left the stream."""
+        return error is not None and self.facts.run.left and isinstance(error, asyncio.CancelledError | GeneratorExit)
 
 
 def new_facts(run: Run, saved: Any, parent: Record | None) -> RunFacts:
@@ -259,8 +264,11 @@ def new_facts(run: Run, saved: Any, parent: Record | None) -> RunFacts:
     segment = before + 1 if isinstance(before, int) else 1
     if run.stored:
         run.config.setdefault("metadata", {}).update({_RUN_ID: run.id, _SEGMENT: segment})
+    thread = (run.config.get("configurable") or {}).get("thread_id")
     return RunFacts(
         run=run,
+        agent=run.agent,
+        thread=None if thread is None else str(thread),
         segment=segment,
         parent=parent.facts.id if parent is not None else None,
         saved=saved,
@@ -344,8 +352,9 @@ class ModelScope:
         otel.detach(self._context)
         self._record.channel.slot.reset(self._token)
         self._record.channel.hearing.reset(self._hearing)
-        for request in self._slot.requests:
-            self._record.model_ended(request, error=error)
+        for request, call in self._slot.calls:
+            if call.ended is None:
+                self._record.model_ended(request, error=error)
 
 
 class ToolScope:

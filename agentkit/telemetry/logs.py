@@ -17,7 +17,7 @@ from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
 from agentkit.telemetry.listening import Reporter
 from agentkit.telemetry.metrics import waited
 from agentkit.telemetry.propagation import predecessor
-from agentkit.telemetry.reading import error_type, finish_reasons, interrupt_kind
+from agentkit.telemetry.reading import error_type, interrupt_kind
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 from agentkit.watch import Outcome
 
@@ -101,7 +101,7 @@ class LogReporter(Reporter):
             self._say(logging.DEBUG, "model.call.failed", {**told, "error_type": failed})
             return
         first = round(call.first_chunk - call.started, 3) if call.first_chunk is not None else None
-        usage, reasons = call.usage, finish_reasons(call.reply)
+        usage, reasons = call.usage, call.finish_reasons
         told |= {"ttfc_s": first, "finish_reason": reasons[0] if reasons else None}
         told |= {"input_tokens": usage.input, "output_tokens": usage.output}
         if call.reply is not None:

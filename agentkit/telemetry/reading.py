@@ -53,13 +53,13 @@ def provider_of(metadata: Mapping[str, Any]) -> str:
 
 def model_of(metadata: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
     """The model that was asked for."""
-    named = (metadata.get("ls_model_name"), parameters.get("model"), parameters.get("model_name"))
-    return next((name for name in named if isinstance(name, str) and name), None)
+    name = metadata.get("ls_model_name") or parameters.get("model") or parameters.get("model_name")
+    return name if isinstance(name, str) and name else None
 
 
-def usage_of(reply: AIMessage | None) -> Usage:
+def usage_of(reply: AIMessage) -> Usage:
     """The tokens that a reply tells of."""
-    told: Mapping[str, Any] = (reply.usage_metadata if reply is not None else None) or {}
+    told: Mapping[str, Any] = reply.usage_metadata or {}
     if not told:
         return Usage()
     given, made = told.get("input_token_details") or {}, told.get("output_token_details") or {}
@@ -72,15 +72,17 @@ def usage_of(reply: AIMessage | None) -> Usage:
     )
 
 
-def finish_reasons(reply: AIMessage | None) -> tuple[str, ...]:
+def finish_reasons(reply: AIMessage) -> tuple[str, ...]:
     """Why the provider stopped, in its own words."""
-    told = reply.response_metadata if reply is not None else {}
+    told = reply.response_metadata
     reason = told.get("finish_reason") or told.get("stop_reason")
     return (reason,) if isinstance(reason, str) else ()
 
 
 def result_of(returned: Any, call_id: str | None) -> ToolMessage | None:
     """The answer to a call among what its wraps returned."""
+    if isinstance(returned, ToolMessage) and returned.tool_call_id == call_id:
+        return returned
     for part in returned if isinstance(returned, list) else [returned]:
         update = part.update if isinstance(part, Command) else None
         messages = update.get("messages") if isinstance(update, dict) else part

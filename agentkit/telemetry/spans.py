@@ -121,7 +121,7 @@ class SpanReporter(Reporter):
         recorded.span = span = self._tracer.start_span(
             told.model_name(call), parent, SpanKind.CLIENT, told.model_start(call, facts)
         )
-        if span.is_recording() and self._captures:
+        if self._captures and span.is_recording():
             self._write(span, "system", GenAI.SYSTEM, content.system(call.messages))
             self._write(span, "input", GenAI.INPUT_MESSAGES, content.input_messages(call.messages))
             self._write(span, "input", GenAI.TOOL_DEFINITIONS, content.definitions(call.parameters))
@@ -143,9 +143,8 @@ class SpanReporter(Reporter):
             return
         if (span := recorded.span) is not None:
             if span.is_recording():
-                if recorded.nested is not None:
-                    span.set_attributes(recorded.nested.attributes())
-                span.set_attributes(told.model_end(call))
+                handed_over = recorded.nested.attributes() if recorded.nested is not None else {}
+                span.set_attributes({**handed_over, **told.model_end(call)})
                 if call.reply is not None and self._captures:
                     self._write(span, "output", GenAI.OUTPUT_MESSAGES, content.output_messages(call.reply))
                 if call.error is not None and not call.cancelled:
@@ -160,10 +159,11 @@ class SpanReporter(Reporter):
         """Start a call's span."""
         if self._tracer is None:
             return None
-        span = self._tracer.start_span(told.tool_name(call), None, SpanKind.INTERNAL, told.tool_start(call, facts))
-        if span.is_recording() and self._captures:
+        base = otel.get_current()
+        span = self._tracer.start_span(told.tool_name(call), base, SpanKind.INTERNAL, told.tool_start(call, facts))
+        if self._captures and span.is_recording():
             self._write(span, "tool_args", GenAI.TOOL_ARGUMENTS, call.arguments, tool=call.name)
-        context = set_span_in_context(span)
+        context = set_span_in_context(span, base)
         call.recorded = _Recorded(span, context)
         return context
 
@@ -173,7 +173,8 @@ class SpanReporter(Reporter):
         if recorded is not None and recorded.span is not None:
             span = recorded.span
             if span.is_recording():
-                span.set_attributes(told.tool_end(call))
+                if ended := told.tool_end(call):
+                    span.set_attributes(ended)
                 if call.result is not None and self._captures:
                     self._write(span, "tool_result", GenAI.TOOL_RESULT, call.result.content, tool=call.name)
                 if call.outcome == "error":

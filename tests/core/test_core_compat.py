@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from contextvars import ContextVar
 from typing import Annotated, Any
 
 import pytest
@@ -205,14 +204,12 @@ def test_with_it_it_gets_its_own_data_class_under_its_own_key() -> None:
 
 
 def test_run_tool_call_is_what_tool_node_does() -> None:
-    """The same result and the same request, without a thread of its own and without a trace in the context."""
+    """The same result and the same request, without a thread or task of its own."""
     seen: list[tuple[Any, ...]] = []
-    leak: ContextVar[str] = ContextVar("leak", default="clean")
 
     @tool
     def look(place: str, runtime: ToolRuntime) -> str:
         """Look somewhere."""
-        leak.set("set by the tool")
         seen.append((place, runtime.tool_call_id, runtime.state, runtime.store, threading.get_ident()))
         return f"nothing at {place}"
 
@@ -225,17 +222,42 @@ def test_run_tool_call_is_what_tool_node_does() -> None:
         runtime = get_runtime()
         with_state = {"__type": "tool_call_with_context", "tool_call": called, "state": state}
         results.append(tools.invoke(with_state, config))
-        results.append(_compat.run_tool_call(tools, called, state, runtime, config))
+        results.append(_compat.tool_outputs(tools, [_compat.run_tool_call(tools, called, state, runtime, config)]))
         results.append(threading.get_ident())
-        results.append(leak.get())
 
     graph(node).invoke({"messages": []})
-    theirs, ours, here, left_behind = results
+    theirs, ours, here = results
     assert [(m.content, m.tool_call_id, m.name) for m in ours["messages"]] == [("nothing at home", "c1", "look")]
     assert ours == theirs
     assert seen[0][:-1] == seen[1][:-1] == ("home", "c1", state, None)
     assert seen[1][-1] == here
-    assert left_behind == "clean"
+
+
+async def test_arun_tool_call_is_what_tool_node_does() -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    @tool
+    async def look(place: str, runtime: ToolRuntime) -> str:
+        """Look somewhere."""
+        seen.append((place, runtime.tool_call_id, runtime.state, runtime.store))
+        return f"nothing at {place}"
+
+    called = tool_call("look", {"place": "home"}, "c1")
+    state: Any = {"messages": [ai("", called)]}
+    tools = ToolNode([look])
+    results: list[Any] = []
+
+    async def node(given: Any, config: RunnableConfig) -> None:
+        with_state = {"__type": "tool_call_with_context", "tool_call": called, "state": state}
+        results.append(await tools.ainvoke(with_state, config))
+        output = await _compat.arun_tool_call(tools, called, state, get_runtime(), config)
+        results.append(_compat.tool_outputs(tools, [output]))
+
+    await graph(node).ainvoke({"messages": []})
+    theirs, ours = results
+    assert [(m.content, m.tool_call_id, m.name) for m in ours["messages"]] == [("nothing at home", "c1", "look")]
+    assert ours == theirs
+    assert seen[0] == seen[1] == ("home", "c1", state, None)
 
 
 def joined(notes: list[str], writes: Sequence[list[str]]) -> list[str]:
