@@ -62,6 +62,7 @@ class LatestField(LastValue[Any]):
     """A field of the loop's own: the last value of a step counts. A reducer would do; this is cheaper to copy."""
 
     def update(self, values: Sequence[Any]) -> bool:
+        """Take the step's last value."""
         return super().update(values[-1:])
 
 
