@@ -6,6 +6,7 @@ Updates are applied through the state's own channels, so reducers mean the same 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
@@ -76,8 +77,11 @@ class LocalState:
         kept = {key: value for key, value in self.values.items() if key not in self._passing}
         folded: dict[str, Any] = {}
         for key, values in written.items():  # all of it, or nothing
-            if len(values) == 1 and type(self._channels[key]) in _REPLACED:
+            channel = self._channels[key]
+            if len(values) == 1 and type(channel) in _REPLACED:
                 folded[key] = values[0]
+            elif type(channel) is BinaryOperatorAggregate and key in kept and _are_lists(values):
+                folded[key] = reduce(channel.operator, values, kept[key])
             elif (channel := self._folded(key, kept, values)).is_available():
                 folded[key] = channel.get()
         for key in self._passing:
@@ -121,6 +125,11 @@ class LocalState:
         if key == _MESSAGES and not any(isinstance(m, RemoveMessage) for value in values[1:] for m in value):
             return [[message for value in values for message in value]]
         return values
+
+
+def _are_lists(values: list[Any]) -> bool:
+    """Whether they are lists, of which none is an `Overwrite` in either of its forms: the usual write of a reducer."""
+    return all(type(value) is list for value in values)
 
 
 def _stable(key: str, value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NotRequired
 import pytest
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain.tools import ToolRuntime
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import BaseCallbackHandler, dispatch_custom_event
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -79,6 +79,7 @@ def place(who: str) -> None:
         == f"{namespace[:5]}:{here.task_id}"
     )
     get_stream_writer()("unheard")
+    dispatch_custom_event("unheard", {})
 
 
 class Places(AgentMiddleware[Any, Any, Any]):
