@@ -177,7 +177,8 @@ def create_agent(
     pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)
     named = only_model(step.model, hooks) if around else None
     logical = (lambda: drawing.by_hook().compile(name=name)) if turns else None
-    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses, hooks, named), **vars(compiled))
+    through = turns and drawing.can_go_through()
+    agent = AgentGraph(agent=Agent(stops, limits, around, logical, through, pauses, hooks, named), **vars(compiled))
     return agent.with_config(_config(name))
 
 
