@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SAY  := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage quick bench bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-checkpoints upstream cve report crash-test
+.PHONY: help demo test check format coverage quick bench bench-middleware bench-gates bench-before-after bench-tracing docs serve test-lowest peer probes clean bench-checkpoints upstream cve report crash-test
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -71,8 +71,11 @@ coverage: $(BIN)/.with-dev  ## all tests with branch coverage, which takes twice
 quick: $(BIN)/.with-dev  ## tests alone, without coverage: make quick ARGS="tests/core -k jump"
 	@$(BIN)/python -m pytest -q $(ARGS)
 
-bench: $(BIN)/.with-bench  ## what a turn costs beside LangChain's factory and a bare loop (takes minutes)
+bench: $(BIN)/.with-bench $(BIN)/.with-test  ## what a turn costs beside four others, on every scenario (20 minutes; ARGS=--help)
 	@$(BIN)/python -m bench.turns $(ARGS)
+
+bench-middleware: $(BIN)/.with-test  ## what each shipped middleware adds to a turn (minutes)
+	@$(BIN)/python -m bench.middleware $(ARGS)
 
 bench-gates: $(BIN)/.with-bench  ## walk recorded conversations through the gates (../shared, or ARGS=FILE)
 	@AGENTKIT_SHARED=$(SHARED) $(BIN)/python -m bench.gates $(ARGS)
@@ -122,8 +125,8 @@ probes: $(BIN)/.with-dev  ## what users of agent frameworks reported, asked of a
 	then $(BIN)/python $(SHARED)/probes/run.py $(ARGS); \
 	else echo 'probes: $(SHARED)/probes is not here; set SHARED=folder'; fi
 
-upstream: $(BIN)/.with-dev  ## check every graph that LangGraph's own tests build (downloads them into .upstream)
-	@bash scripts/upstream_graphs.sh $(BIN)/python
+upstream: $(BIN)/.with-dev  ## check the graphs of LangGraph's tests, or of a folder of pages (ARGS="--pages FOLDER")
+	@bash scripts/upstream_graphs.sh $(BIN)/python $(ARGS)
 
 clean:  ## remove environments, builds and caches
-	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-otel .upstream .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis
+	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-otel .venv-peers .upstream .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis

@@ -18,7 +18,7 @@ from agentkit.errors import MissingDependency
 try:
     import structlog
 except ImportError as missing:
-    raise MissingDependency("structlog", "otel", "agentkit.logging and RunLog") from missing
+    raise MissingDependency("structlog", "otel", "agentkit.logging") from missing
 
 __all__ = ["configure", "get_logger", "in_context"]
 

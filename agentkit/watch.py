@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -20,8 +20,9 @@ from langgraph.types import Interrupt
 
 from agentkit.exits import Exit, read_exit
 
-__all__ = ["SAVED", "AroundRun", "Outcome", "Run", "Scope", "Watch", "watching"]
+__all__ = ["SAVED", "AroundRun", "EntryPoint", "Outcome", "Run", "Scope", "Watch", "watching"]
 
+EntryPoint: TypeAlias = Literal["invoke", "ainvoke", "stream", "astream"]
 Status = Literal["success", "interrupted", "limit", "handoff", "cancelled", "error"]
 _UNNAMED: Final = "LangGraph"
 _LIMITS = frozenset({"step_budget", "token_budget", "cost_budget", "deadline", "failures", "repeated_call"})
@@ -63,6 +64,12 @@ class Run:
 
     id: str = field(default_factory=lambda: uuid4().hex)
     """Names the run in traces and logs. Whoever knows that it goes on from a pause gives it the paused one's."""
+
+    entrypoint: EntryPoint | None = None
+    """How the run was started; None where that is not known, in a graph that agentkit did not build."""
+
+    model: str | None = None
+    """The name of the agent's model, if it has just one and says it."""
 
     left: bool = False
     """Whether the caller left the stream before its end."""
@@ -162,6 +169,8 @@ class Watch:
         input: Any,
         config: RunnableConfig | None,
         graph: CompiledStateGraph[Any, Any, Any, Any],
+        entrypoint: EntryPoint | None = None,
+        model: str | None = None,
     ) -> None:
         """Prepare to watch a run of a graph."""
         self._listener = _Listener()
@@ -170,28 +179,42 @@ class Watch:
         self.config = _heard_by(self._listener, config)
         name = graph.get_name()
         stored = self._stored()[0] is not None
-        self._run = Run(input, self.config, None if name == _UNNAMED else name, stored=stored)
+        agent = None if name == _UNNAMED else name
+        self._run = Run(input, self.config, agent, stored=stored, entrypoint=entrypoint, model=model)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Watch a run that happens inside of the block and hands out no chunks, so its scopes are entered once."""
+        with self._hooked(), self._run.active():
+            yield
+
+    @asynccontextmanager
+    async def aheld(self) -> AsyncIterator[None]:
+        """As `held`."""
+        async with self._ahooked():
+            with self._run.active():
+                yield
 
     def over(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        """The chunks of a run, watched."""
-        opened: list[_Open] = []
-        try:
-            for hook in self._hooks:
-                if self._opened(hook, opened) is SAVED:
-                    opened[-1].send(self._saved())
-            yield from self._steps(chunks)
-        except BaseException as error:
-            self._close(opened, error)
-            raise
-        self._close(opened, None)
+        """The chunks of a run, watched; each is fetched inside the scopes, and handed out outside of them."""
+        with self._hooked():
+            try:
+                while True:
+                    with self._run.active():
+                        chunk = next(chunks, _END)
+                    if chunk is _END:
+                        break
+                    yield chunk
+            except GeneratorExit:
+                self._run.left = True
+                raise
+            finally:
+                with self._run.active():
+                    cast(Generator[Any, None, None], chunks).close()
 
     async def aover(self, chunks: AsyncGenerator[Any, None]) -> AsyncIterator[Any]:
         """As `over`."""
-        opened: list[_Open] = []
-        try:
-            for hook in self._hooks:
-                if self._opened(hook, opened) is SAVED:
-                    opened[-1].send(await self._asaved())
+        async with self._ahooked():
             try:
                 while True:
                     with self._run.active():
@@ -205,26 +228,34 @@ class Watch:
             finally:
                 with self._run.active():
                     await chunks.aclose()
+
+    @contextmanager
+    def _hooked(self) -> Iterator[None]:
+        """The hooks around what happens inside of the block."""
+        opened: list[_Open] = []
+        try:
+            for hook in self._hooks:
+                if self._opened(hook, opened) is SAVED:
+                    opened[-1].send(self._saved())
+            yield
         except BaseException as error:
             self._close(opened, error)
             raise
         self._close(opened, None)
 
-    def _steps(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        """The chunks, each fetched inside the scopes."""
+    @asynccontextmanager
+    async def _ahooked(self) -> AsyncIterator[None]:
+        """As `_hooked`."""
+        opened: list[_Open] = []
         try:
-            while True:
-                with self._run.active():
-                    chunk = next(chunks, _END)
-                if chunk is _END:
-                    return
-                yield chunk
-        except GeneratorExit:
-            self._run.left = True
+            for hook in self._hooks:
+                if self._opened(hook, opened) is SAVED:
+                    opened[-1].send(await self._asaved())
+            yield
+        except BaseException as error:
+            self._close(opened, error)
             raise
-        finally:
-            with self._run.active():
-                cast(Generator[Any, None, None], chunks).close()
+        self._close(opened, None)
 
     def _opened(self, hook: AroundRun, opened: list[_Open]) -> Any:
         """Start a hook; what it asks for, if anything."""

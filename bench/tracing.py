@@ -1,23 +1,24 @@
 """What recording a run costs, in CPU milliseconds: `make bench-tracing`.
 
 One run: three requests to a scripted model that answers at once, and three tool calls, so that what is measured is the
-framework. The variants of one framework take turns run by run in one process, so that whatever else the machine does
-falls on all of them alike; told is the tenth percentile of each, and the median of what a run costs more than the run
-without tracing beside it. `--peer` adds the official instrumentation of LangChain, under LangChain's own factory.
-Function calls are told as well: they are the same on a busy machine.
+framework. Each way of recording has a process of its own, in which runs without and with it take turns; the processes
+take turns in rounds. So whatever else the machine does falls on all of them alike. Told is the median of what a run
+costs more than the one without tracing beside it; and function calls, which are the same on a busy machine. `--peer`
+adds the official instrumentation of LangChain, under LangChain's own factory.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import statistics
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from langchain.agents import create_agent as langchain_create_agent
 from langchain_core.tools import tool
@@ -32,8 +33,9 @@ from agentkit.middleware import RunLog, Tracing
 from agentkit.telemetry import Telemetry
 from agentkit.testing import Request, ScriptedModel, ai, tool_call
 
-Variants = Mapping[str, Callable[[], object]]
 PLAIN = "no tracing"
+RECORDING = "recording"
+ROUNDS, WARM = 5, 20
 _GIVEN: Any = {"messages": [("user", "hi")]}
 
 
@@ -73,64 +75,84 @@ def providers(*, sampled: bool = True) -> dict[str, Any]:
     return {"tracer_provider": tracers, "meter_provider": MeterProvider([InMemoryMetricReader()])}
 
 
-def ours() -> Variants:
-    """agentkit, with and without `Tracing`."""
+def nothing() -> None:
+    """Nothing to do before a run."""
 
-    def run(*middleware: Any) -> Callable[[], object]:
-        model = scripted()
-        agent = create_agent(model, [look], middleware=middleware, name="root")
+
+Variants = Mapping[str, Callable[[], object]]
+Found = dict[str, dict[str, Any]]
+"""Of each variant: `times`, the CPU milliseconds of its runs, and `calls`, the function calls of one."""
+
+
+def ours(**traced: Sequence[Any]) -> Variants:
+    """agentkit, without and with middlewares that record."""
+
+    def run(middleware: Sequence[Any]) -> Callable[[], object]:
+        agent = create_agent(scripted(), [look], middleware=middleware, name="root")
         return lambda: agent.invoke(_GIVEN)
 
-    recording = Telemetry(**providers())
-    return {
-        PLAIN: run(),
-        "Tracing, no provider": run(Tracing()),
-        "Tracing, sampled out": run(Tracing(Telemetry(**providers(sampled=False)))),
-        "Tracing, recording": run(Tracing(recording)),
-        "Tracing and RunLog, recording": run(Tracing(recording), RunLog()),
-    }
+    return {PLAIN: run(()), **{name: run(middleware) for name, middleware in traced.items()}}
 
 
-def theirs(*, recording: bool) -> Variants:
+def tracing(**options: Any) -> Tracing:
+    """`Tracing` that has somewhere to record to."""
+    return Tracing(Telemetry(**providers(**options)))
+
+
+def theirs(name: str, **where: Any) -> Variants:
     """LangChain's factory, with and without the official instrumentation, which is switched on and off between runs."""
     from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
 
-    model = scripted()
-    agent: Any = langchain_create_agent(model, [look], name="root")
-    instrumentor, where = LangChainInstrumentor(), providers() if recording else {}
+    agent: Any = langchain_create_agent(scripted(), [look], name="root")
+    instrumentor = LangChainInstrumentor()
 
     def plain() -> object:
         return agent.invoke(_GIVEN)
 
-    def switched(on: bool) -> None:
-        if on != instrumentor.is_instrumented_by_opentelemetry:
-            instrumentor.instrument(**where) if on else instrumentor.uninstrument()
-
-    plain.before = lambda: switched(False)  # type: ignore[attr-defined]
-
     def traced() -> object:
         return agent.invoke(_GIVEN)
 
-    traced.before = lambda: switched(True)  # type: ignore[attr-defined]
-    return {PLAIN: plain, f"official, {'recording' if recording else 'no provider'}": traced}
+    plain.before = lambda: instrumentor.uninstrument()  # type: ignore[attr-defined]
+    traced.before = lambda: instrumentor.instrument(**where)  # type: ignore[attr-defined]
+    instrumentor.instrument(**where)
+    return {PLAIN: plain, name: traced}
 
 
-def measured(variants: Variants, runs: int) -> dict[str, list[float]]:
-    """CPU milliseconds of each run of each variant, taking turns."""
-    names = list(variants)
-    found: dict[str, list[float]] = {name: [] for name in names}
+OURS: Mapping[str, Callable[[], Variants]] = {
+    "agentkit, no provider": lambda: ours(**{"no provider": [Tracing()]}),
+    "agentkit, sampled out": lambda: ours(**{"sampled out": [tracing(sampled=False)]}),
+    "agentkit, recording": lambda: ours(**{RECORDING: [tracing()]}),
+    "agentkit, with RunLog": lambda: ours(**{"recording, with RunLog": [tracing(), RunLog()]}),
+}
+PEERS: Mapping[str, Callable[[], Variants]] = {
+    "official, no provider": lambda: theirs("no provider"),
+    "official, recording": lambda: theirs(RECORDING, **providers()),
+}
+
+
+def measured(part: str, runs: int) -> Found:
+    """Measure a part in this process, its variants taking turns run by run."""
+    variants = {**OURS, **PEERS}[part]()
+    times: dict[str, list[float]] = {name: [] for name in variants}
     gc.disable()
-    for number in range(runs + 20):
+    for number in range(WARM + runs):
         if number % 20 == 0:
             gc.collect()
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            getattr(variants[name], "before", lambda: None)()
+        for name, run in variants.items():
+            getattr(run, "before", nothing)()
             start = time.process_time()
-            variants[name]()
-            if number >= 20:  # warm
-                found[name].append((time.process_time() - start) * 1000)
+            run()
+            if number >= WARM:
+                times[name].append((time.process_time() - start) * 1000)
     gc.enable()
-    return found
+    return {name: {"times": times[name], "calls": counted(run)} for name, run in variants.items()}
+
+
+def elsewhere(part: str, runs: int) -> Found:
+    """Measure a part in a process of its own: what one patches or caches is nothing to the others."""
+    command = [sys.executable, "-m", "bench.tracing", "--only", part, "--runs", str(runs)]
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return cast(Found, json.loads(told.splitlines()[-1]))
 
 
 def counted(run: Callable[[], object], runs: int = 5) -> float:
@@ -141,7 +163,7 @@ def counted(run: Callable[[], object], runs: int = 5) -> float:
         nonlocal total
         total += event in ("call", "c_call")
 
-    getattr(run, "before", lambda: None)()
+    getattr(run, "before", nothing)()
     threading.setprofile(note)
     sys.setprofile(note)
     for _ in range(runs):
@@ -151,37 +173,50 @@ def counted(run: Callable[[], object], runs: int = 5) -> float:
     return total / runs
 
 
-def report(title: str, variants: Variants, runs: int) -> None:
-    """Measure and print a table."""
-    found = measured(variants, runs)
-    calls = {name: counted(run) for name, run in variants.items()}
-    print(f"{title:<34}{'p10':>9}{'added':>9}{'added %':>9}{'calls':>9}{'added %':>9}")
-    base = statistics.median(found[PLAIN])
-    for name, times in found.items():
-        added = statistics.median(one - plain for one, plain in zip(times, found[PLAIN], strict=True))
-        more = (calls[name] / calls[PLAIN] - 1) * 100
-        low = statistics.quantiles(times, n=10)[0]
-        print(f"{name:<34}{low:>9.3f}{added:>9.3f}{added / base * 100:>9.1f}{calls[name]:>9.0f}{more:>9.1f}")
-    print(flush=True)
+def added(rounds: Sequence[Found]) -> tuple[float, float]:
+    """What tracing adds to a run: CPU milliseconds, each run beside the one without it; and function calls."""
+    plain, traced = rounds[0]
+    pairs = [pair for found in rounds for pair in zip(found[traced]["times"], found[plain]["times"], strict=True)]
+    calls = [found[traced]["calls"] - found[plain]["calls"] for found in rounds]
+    return statistics.median(one - other for one, other in pairs), statistics.median(calls)
+
+
+def report(part: str, rounds: Sequence[Found]) -> None:
+    """Print a part's line."""
+    more, calls = added(rounds)
+    base = statistics.median(each for found in rounds for each in found[PLAIN]["times"])
+    base_calls = statistics.median(found[PLAIN]["calls"] for found in rounds)
+    print(
+        f"{part:<24}{base:>9.2f}{more:>9.2f}{more / base * 100:>9.1f}"
+        f"{base_calls:>11.0f}{calls:>9.0f}{calls / base_calls * 100:>9.1f}"
+    )
 
 
 def main() -> None:
-    """Measure, and print tables."""
+    """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=400, help="runs of each variant (default: 400)")
     parser.add_argument("--peer", action="store_true", help="with the official LangChain instrumentation")
-    parser.add_argument("--only", choices=["ours", "no provider", "recording"], help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=[*OURS, *PEERS], help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.only == "ours":
-        report("agentkit, CPU ms per run", ours(), given.runs)
-    elif given.only:
-        variants = theirs(recording=given.only == "recording")
-        report("LangChain, CPU ms per run", variants, given.runs)
-    else:  # a process each, since the official instrumentation patches LangChain
-        for part in ("ours", *(("no provider", "recording") if given.peer else ())):
-            subprocess.run(
-                [sys.executable, "-m", "bench.tracing", "--only", part, "--runs", str(given.runs)], check=True
-            )
+    if given.only:
+        print(json.dumps(measured(given.only, given.runs)))
+        return
+    rounds: dict[str, list[Found]] = {part: [] for part in (*OURS, *(PEERS if given.peer else ()))}
+    for _ in range(ROUNDS):
+        for part, found in rounds.items():
+            found.append(elsewhere(part, max(2, given.runs // ROUNDS)))
+    print(f"{'a run':<24}{'CPU ms':>9}{'added':>9}{'%':>9}{'calls':>11}{'added':>9}{'%':>9}")
+    for part, found in rounds.items():
+        report(part, found)
+    if given.peer:
+        mine, peers = rounds["agentkit, recording"], rounds["official, recording"]
+        each = sorted(added([one])[0] / added([two])[0] for one, two in zip(mine, peers, strict=True))
+        time_ratio, calls_ratio = (one / two for one, two in zip(added(mine), added(peers), strict=True))
+        print(
+            f"\nRecording costs {time_ratio:.2f} of the official one's CPU time ({each[0]:.2f} to {each[-1]:.2f} in "
+            f"{len(each)} rounds), and {calls_ratio:.2f} of its function calls."
+        )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import add
@@ -114,9 +114,11 @@ class Approval(Middleware):
             clock: The time with its zone.
 
         Raises:
-            ConfigurationError: If two rules have one label.
+            ConfigurationError: If something is no rule, or two rules have one label.
         """
         super().__init__()
+        if wrong := [rule for rule in policy if not isinstance(rule, ApprovalRule | str)]:
+            raise ConfigurationError(f"Approval takes rules and names of tools, such as 'refund', not {wrong[0]!r}.")
         rules = [ApprovalRule(tool=rule) if isinstance(rule, str) else rule for rule in policy]
         self._rules = tuple(rules) or (ApprovalRule(effect="write"),)
         self._clock = clock
@@ -124,6 +126,11 @@ class Approval(Middleware):
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             raise ConfigurationError(f"Approval: two rules are called {twice[0]!r}; give each a `label` of its own.")
         self._key = "; ".join(labels)  # tells the policies of one agent apart, in every process
+
+    @property
+    def named_tools(self) -> Collection[str]:
+        """The tools that its rules name."""
+        return tuple(name for rule in self._rules for name in rule.tools)
 
     @property
     def policy(self) -> tuple[ApprovalRule, ...]:
@@ -244,7 +251,8 @@ class Approval(Middleware):
             at = decided_at(decision, verdict.call["id"]) if "at" in decision else self._clock()
             record = record_of(verdict.call, case, decision, at, was_in_time=bool(decision.get(READ_AGAIN)))
             verdict.records.append(record)
-            report(record)
+            if READ_AGAIN not in decision:  # it was reported when it was given
+                report(record)
             if record["decision"] in ("reject", "expired", "respond"):
                 verdict.refusal = refusal(record, case)
                 return verdict

@@ -91,7 +91,7 @@ class ApprovalRule:
         if self.label:
             return self.label
         parts = {
-            "tool": "|".join(_names(self.tool)),
+            "tool": "|".join(self.tools),
             "effect": self.effect,
             "risk": "|".join(_names(self.risk)),
             "when": _called(self.when),
@@ -99,11 +99,16 @@ class ApprovalRule:
         }
         return ", ".join(f"{key}={value}" for key, value in parts.items() if value) or "every call"
 
+    @property
+    def tools(self) -> Collection[str]:
+        """The tools it names; empty means all."""
+        return _names(self.tool)
+
     def may_cover(self, name: str, tool: Any) -> bool:
         """Whether it covers calls of this tool, whatever their arguments."""
         contract = contract_of(tool)
         return (
-            (not self.tool or name in _names(self.tool))
+            (not self.tool or name in self.tools)
             and (self.effect is None or (contract.effect == "read") == (self.effect == "read"))
             and (not self.risk or contract.risk in _names(self.risk))
         )

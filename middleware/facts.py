@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
@@ -55,6 +55,11 @@ class Facts(Middleware):
         self._fields = dict(fields) if isinstance(fields, Mapping) else {name: name for name in fields}
         self._place = place
         self._limit = limit
+
+    @property
+    def named_fields(self) -> Collection[str]:
+        """The fields it shows."""
+        return tuple(self._fields)
 
     def wrap_model_call(self, request: ModelRequest[Any]) -> Generator[ModelRequest[Any], ModelResponse[Any], Any]:
         """Add what is known to this request."""

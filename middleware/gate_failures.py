@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from agentkit.errors import ConfigurationError
 from agentkit.exits import Reason
 from agentkit.middleware.gate_budgets import StepBudget
 from agentkit.middleware.gate_counts import Mark
@@ -24,6 +25,16 @@ class ConsecutiveFailures(Threshold):
     n: float = 3
     of: Literal["any", "tool"] = field(default="any", kw_only=True)
     """`"any"`: all calls of an answer are looked at together. `"tool"`: each tool (or unknown name) by itself."""
+
+    def __post_init__(self) -> None:
+        """Refuse a rule that can never work as meant.
+
+        Raises:
+            ConfigurationError: As every threshold, and if `of` is neither `"any"` nor `"tool"`.
+        """
+        super().__post_init__()
+        if self.of not in ("any", "tool"):
+            raise ConfigurationError(f"ConsecutiveFailures looks at 'any' tool or at each 'tool', not {self.of!r}.")
 
     def _count(self, standing: Standing) -> tuple[float, str]:
         if self.of == "any":

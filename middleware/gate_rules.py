@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import ClassVar, Literal
 
 from agentkit.errors import ConfigurationError
@@ -106,10 +107,13 @@ class Threshold(Rule):
         """Refuse a rule that can never work as meant.
 
         Raises:
-            ConfigurationError: If a threshold is not positive, the nudge would not come before the end, or `per` is
-                neither `"run"` nor `"thread"`.
+            ConfigurationError: If a threshold is no number or not positive, the nudge would not come before the end, or
+                `per` is neither `"run"` nor `"thread"`.
         """
         name = type(self).__name__
+        for value in (self.n, self.nudge_at):
+            if value is not None and not isinstance(value, Number):
+                raise ConfigurationError(f"{name} counts up to a number, not {value!r}.")
         if not self.n > 0:
             raise ConfigurationError(f"{name}({self.n}) would end every run before it starts; give more than 0.")
         if self.nudge_at is not None and not 0 < self.nudge_at < self.n:

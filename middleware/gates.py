@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, Self, TypeAlias, cast
 
@@ -20,7 +20,7 @@ from langgraph.types import Command
 from agentkit import Exit, Run
 from agentkit.errors import ConfigurationError, GateTripped, HookError
 from agentkit.middleware import gate_counts as counting
-from agentkit.middleware.gate_budgets import Deadline, StepBudget
+from agentkit.middleware.gate_budgets import Deadline, StepBudget, ToolCallBudget
 from agentkit.middleware.gate_counts import Counts
 from agentkit.middleware.gate_endings import (
     closed,
@@ -110,6 +110,12 @@ class Gates(Named):
             self.around_run = self._timed
         if schema := getattr(on_trip, "state_schema", None):
             self.state_schema = cast(Any, joined(schema))
+
+    @property
+    def named_tools(self) -> Collection[str]:
+        """The tools that its rules name."""
+        parts = [part for rule in self.rules for part in rule.parts()]
+        return tuple(part.tool for part in parts if isinstance(part, ToolCallBudget) and part.tool is not None)
 
     def renamed(self, name: str) -> Self:
         """A copy whose counts stand under another name."""

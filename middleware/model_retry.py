@@ -17,6 +17,7 @@ from langgraph.types import Command
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
+from agentkit.errors import ConfigurationError
 from agentkit.events import emit
 from agentkit.exits import Exit
 from agentkit.middleware_base import Named
@@ -70,7 +71,7 @@ class ModelRetry(Named):
         name: The middleware's name, for several instances in one agent. Default: `"ModelRetry"`.
 
     Raises:
-        ConfigurationError: If a number cannot be meant.
+        ConfigurationError: If a number cannot be meant, or `fallbacks` is no list.
     """
 
     state_schema = _State
@@ -98,6 +99,8 @@ class ModelRetry(Named):
             deadline=deadline,
             max_retry_after=max_retry_after,
         )
+        if isinstance(fallbacks, str):
+            raise ConfigurationError(f"ModelRetry: fallbacks is a list of models; write fallbacks=[{fallbacks!r}].")
         self._fallbacks = [_built(fallback) for fallback in fallbacks]
         self._budget = budget
         self._on_failure = on_failure

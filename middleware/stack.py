@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agentkit.errors import ConfigurationError
 from agentkit.middleware.approval import Approval
 from agentkit.middleware.approval_policy import ApprovalRule
 from agentkit.middleware.effect_ledger import EffectLedger
@@ -44,7 +45,12 @@ def standard(
         fallbacks: Models that take over when the first one fails; see `ModelRetry`.
         ledger: Where writing calls are recorded, so that none is executed twice: a `Ledger`, a URL or a SQLAlchemy
             `Engine`; see `EffectLedger`. None: it is left out.
+
+    Raises:
+        ConfigurationError: If `approve` is no list, or something else cannot be meant.
     """
+    if isinstance(approve, str | ApprovalRule):
+        raise ConfigurationError(f"standard: approve is a list of rules and names; write approve=[{approve!r}].")
     return [
         Gates(*rules, on_trip=on_trip),
         *([Approval(*approve)] if approve else []),

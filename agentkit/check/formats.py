@@ -12,7 +12,7 @@ from typing import Any, Final
 from agentkit.check.findings import Finding, Report, Suppressed
 from agentkit.check.rule import RULES, Rule
 
-__all__ = ["as_json", "as_sarif", "as_text", "page_of"]
+__all__ = ["as_json", "as_sarif", "as_text", "own_version", "page_of"]
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -36,7 +36,7 @@ def _lines(report: Report, width: int) -> list[str]:
     lines = []
     for finding in report.findings:
         lines.append(f"{report.subject}: {finding.severity} {finding.code} {finding.name} at {finding.subject}")
-        lines += _indented(f"{finding.subject} {finding.message}." if finding.node else f"{finding.message}.", width)
+        lines += _indented(_sentence(finding), width)
         lines += _indented(f"mend it: {finding.remedy}", width)
         if finding.place is not None:
             lines += [f"    in {finding.place.path}:{finding.place.line}"]
@@ -46,6 +46,10 @@ def _lines(report: Report, width: int) -> list[str]:
     if not report.complete:
         lines.append(f"{report.subject}: too large to follow every way through it; there may be more")
     return [*lines, f"{report.subject}: {_summary(report)}"]
+
+
+def _sentence(finding: Finding) -> str:
+    return f"{finding.subject} {finding.message}." if finding.node else f"{finding.message}."
 
 
 def _indented(text: str, width: int) -> list[str]:
@@ -109,7 +113,7 @@ def as_sarif(reports: Sequence[Report], root: Path | None = None) -> str:
         for report in reports
         for each in report.suppressed
     ]
-    driver = {"name": "agentkit check", "version": _version(), "rules": [_descriptor(rule) for rule in rules]}
+    driver = {"name": "agentkit check", "version": own_version(), "rules": [_descriptor(rule) for rule in rules]}
     log = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -140,7 +144,7 @@ def _result(graph: str, finding: Finding, number: int, base: Path, silenced: Sup
         "ruleId": finding.code,
         "ruleIndex": number,
         "level": finding.severity,
-        "message": {"text": f"{finding.subject} {finding.message}. Mend it: {finding.remedy}."},
+        "message": {"text": f"{_sentence(finding)} Mend it: {finding.remedy}."},
         "locations": [_location(graph, finding, base)],
         "partialFingerprints": {"graphNodeRule/v1": f"{graph}:{finding.subject}:{finding.code}"},
     }
@@ -167,7 +171,8 @@ def _artifact(path: str, base: Path) -> dict[str, str]:
     return {"uri": whole.as_uri()}
 
 
-def _version() -> str:
+def own_version() -> str:
+    """The version of agentkit that is installed; `0` in a checkout that is not."""
     try:
         return version("agentkit")
     except PackageNotFoundError:  # run from a checkout that is not installed

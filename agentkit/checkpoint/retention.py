@@ -10,17 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import Checkpoint
 from langgraph.pregel import Pregel
-from sqlalchemy import Connection
 
 from agentkit._compat import DeltaSnapshot
 from agentkit.checkpoint.saver import Saver
 from agentkit.checkpoint.tables import Row, time_of
 from agentkit.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 __all__ = ["PruneReport", "aprune", "prune"]
 

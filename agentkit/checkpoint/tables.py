@@ -10,9 +10,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from langgraph.checkpoint.base import Checkpoint
-from sqlalchemy import Connection, bindparam, text
 
 from agentkit.checkpoint.serde import TypedSerializer
+from agentkit.errors import MissingDependency
+
+try:
+    from sqlalchemy import Connection, bindparam, text
+except ModuleNotFoundError as missing:
+    raise MissingDependency("sqlalchemy", "sqlite", "looking into a store") from missing
 
 __all__ = ["Row", "Tables", "time_of"]
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
-from sqlalchemy import Connection
 
 from agentkit._compat import INTERRUPT, is_hidden_channel, waiting_nodes
 from agentkit.checkpoint.saver import Saver
 from agentkit.checkpoint.tables import Row, time_of
 from agentkit.errors import ConfigurationError, ThreadExists, UnknownCheckpoint, UnreadableValue
 from agentkit.state import INNER
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 __all__ = ["Status", "Step", "ThreadInfo", "fork", "history", "list_threads"]
 

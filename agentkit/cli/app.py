@@ -39,10 +39,11 @@ class _Guarded(TyperGroup):
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except _UsageError as error:
-            if "\n" in error.message:  # a help page
+            said = error.format_message().rstrip(".").replace("Value error, ", "")  # pydantic's, which Typer asks
+            if not said or "\n" in error.message:  # a help page
                 raise
             command = error.ctx.command_path if error.ctx else "agentkit"
-            complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+            complain(f"{said}; see {command} --help")
             raise typer.Exit(Code.mistake) from None
         except KeyboardInterrupt:
             raise typer.Exit(Code.interrupted) from None
@@ -62,7 +63,7 @@ def _code_of(error: Exception) -> Code | None:
 
     if isinstance(error, ConfigurationError | InvalidStoreUrl | MissingDependency):
         return Code.mistake
-    return Code.findings if isinstance(error, AgentkitError) else None
+    return Code.findings if isinstance(error, AgentkitError | OSError) else None  # a full disk is no defect
 
 
 app = typer.Typer(
@@ -74,8 +75,19 @@ app = typer.Typer(
 )
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from agentkit.check.formats import own_version
+
+        typer.echo(f"agentkit {own_version()}")
+        raise typer.Exit
+
+
 @app.callback()
 def agentkit(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
     traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error came from.")] = False,
 ) -> None:
     """Run, talk to, draw, check and look after agents.

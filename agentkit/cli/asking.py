@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.console import Console
 from rich.text import Text
 
+from agentkit.cli.screen import printable
+
 if TYPE_CHECKING:
     from langchain_core.messages import ToolCall
 
@@ -89,12 +91,14 @@ class Asker:
         return {"type": kind}
 
     def _show(self, call: _Call) -> None:
-        self.console.print(Text.assemble(("? ", "cyan"), (call.name, "bold"), " waits for your decision"))
+        name = printable(call.name).replace("\n", "\\n")
+        self.console.print(Text.assemble(("? ", "cyan"), (name, "bold"), " waits for your decision"))
         width = max(map(len, call.args), default=0)
         for name, value in call.args.items():
-            self.console.print(Text(f"    {name:<{width}}  {_shown(value)}"))
+            below = f"\n{'':<{width + 6}}"  # a value of several lines must not pass for another argument
+            self.console.print(Text(f"    {name:<{width}}  {_shown(value).replace(chr(10), below)}"))
         for fact in call.facts:
-            self.console.print(Text(f"  {fact}", style="dim"))
+            self.console.print(Text(printable(f"  {fact}"), style="dim"))
 
     def _choice(self, kinds: Sequence[str]) -> str:
         by_key = {key: kind for kind in kinds for key in (kind, _CHOICES.get(kind, kind[0]))}
@@ -143,7 +147,7 @@ def _reviewed(value: Mapping[str, Any]) -> list[_Call]:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
 
 
 def going_on(interrupts: Sequence[Any], answers: Mapping[str, Any]) -> list[ToolCall]:

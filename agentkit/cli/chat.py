@@ -51,7 +51,7 @@ def chat(
 
     name = thread or ("main" if store else None)
     with opened(target, store=store, thread=name, context=context, sync=sync, remember=True) as talk:
-        again = shlex.join(["agentkit", "chat", target, *store_words(store)]) if store else None
+        again = shlex.join(["agentkit", "chat", target, *store_words(store)]) if talk.is_kept else None
         session = _Session(talk, out(), somebody(by), again)
         raise typer.Exit(session.hold(target))
 
@@ -62,7 +62,7 @@ class _Session:
     console: Console
     by: str
     again: str | None
-    """The command that goes on with the store, if there is one; the thread is to be added."""
+    """The command that goes on with a thread that is kept; the thread is to be added."""
     failures: int = field(default=0, init=False)
 
     def hold(self, target: str) -> Code:
@@ -140,7 +140,7 @@ class _Session:
         try:
             self.talk.run(given, view.show)
         except InvalidDecision as refused:  # the question is still open
-            view.close()
+            view.close("waiting")
             complain(str(refused))
         except Exception as error:  # whatever tools and providers raise; the conversation goes on
             view.close()

@@ -78,6 +78,13 @@ class Conversation:
         """The thread, as LangGraph wants to have it named."""
         return {"configurable": {"thread_id": self.thread} if self.thread is not None else {}}
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the thread outlives the process."""
+        from langgraph.checkpoint.memory import InMemorySaver
+
+        return self.thread is not None and not isinstance(self.agent.checkpointer, InMemorySaver)
+
     def state(self) -> StateSnapshot:
         """The thread as it stands."""
         if self.sync:
@@ -180,6 +187,8 @@ def opened(
         if thread is not None and not keeps:
             raise Mistake(f"{target} keeps no threads, so there is none to name; add --store sqlite:///agent.db")
         name = (thread or uuid.uuid4().hex[:8]) if keeps else None
+        if sync and _is_async_only(agent.checkpointer):
+            raise Mistake(f"{target} keeps its threads in a saver without a synchronous form; leave --sync out")
         yield Conversation(agent, name, runner, given, sync or _is_sync_only(agent.checkpointer))
 
 
@@ -195,6 +204,11 @@ def _is_sync_only(saver: Any) -> bool:
     if not isinstance(saver, BaseCheckpointSaver):
         return False
     return type(saver).__name__ in ("SqliteSaver", "PostgresSaver") or type(saver).aput is BaseCheckpointSaver.aput
+
+
+def _is_async_only(saver: Any) -> bool:
+    """Whether a saver's sync methods wait for an event loop that does not run meanwhile."""
+    return type(saver).__name__ in ("AsyncSqliteSaver", "AsyncPostgresSaver")
 
 
 def parsed(text: str | None, option: str) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agentkit.cli.screen import Mistake, note, out, write_json
+from agentkit.cli.screen import Mistake, note, out, write_file, write_json
 from agentkit.cli.target import Target
 
 if TYPE_CHECKING:
@@ -28,7 +28,14 @@ class Format(StrEnum):
     png = "png"
 
 
-_BY_ENDING = {".svg": Format.svg, ".png": Format.png, ".mmd": Format.mermaid, ".mermaid": Format.mermaid}
+_BY_ENDING = {
+    ".svg": Format.svg,
+    ".png": Format.png,
+    ".mmd": Format.mermaid,
+    ".mermaid": Format.mermaid,
+    ".txt": Format.ascii,
+    "": Format.ascii,
+}
 
 
 def graph(
@@ -53,14 +60,14 @@ def graph(
     from agentkit.cli.pictures.graphs import picture_of
     from agentkit.cli.target import graph as graph_of
 
-    form = form or (_BY_ENDING.get(output.suffix.lower()) if output else None) or Format.ascii
+    form = form or (_by_ending(output) if output else Format.ascii)
     if form is Format.png and output is None and sys.stdout.isatty():
         raise Mistake("a PNG is no text for a terminal; name a file with --output agent.png")
     picture = picture_of(graph_of(target), inner=not flat)
     if as_json:
         write_json(_data(picture))
     elif output is not None:
-        _write(output, _drawn(picture, form, width or 100))
+        write_file(output, _drawn(picture, form, width or 100))
         note(f"{output}: {len(picture.boxes)} boxes as {form.value}")
     elif form is Format.ascii:
         _show(picture, width)
@@ -68,6 +75,14 @@ def graph(
         sys.stdout.buffer.write(_drawn(picture, form, 0))
     else:
         typer.echo(_drawn(picture, form, 0).decode(), nl=False)
+
+
+def _by_ending(output: Path) -> Format:
+    try:
+        return _BY_ENDING[output.suffix.lower()]
+    except KeyError:
+        known = ", ".join(ending for ending in _BY_ENDING if ending)
+        raise Mistake(f"{output}: no picture is made by that ending; there are {known}, or say --format") from None
 
 
 def _drawn(picture: Picture, form: Format, width: int) -> bytes:
@@ -107,13 +122,6 @@ def _can_draw() -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise Mistake(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _data(picture: Picture) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agentkit.cli.conversation import ContextOption, StoreOption, SyncOption, ThreadOption, store_words
-from agentkit.cli.screen import Code, Failed, Mistake, err, note, one_line, out, write_json
+from agentkit.cli.screen import Code, Failed, Mistake, Stop, err, note, one_line, out, write_json
 from agentkit.cli.target import Target
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from langchain_core.messages import ToolCall
 
     from agentkit.cli.conversation import Conversation
+    from agentkit.cli.terminal import View
 
-__all__ = ["one_turn", "run"]
+__all__ = ["one_turn", "run", "waiting_for"]
 
 
 def run(
@@ -63,6 +64,8 @@ def _given(message: str | None, state: str | None) -> Any:
         message = sys.stdin.read().rstrip("\n")
         if not message.strip():
             raise Mistake("stdin was empty, so there is no message")
+    if message is not None and not message.strip():
+        raise Mistake("the message is empty")
     return human(message) if message is not None else parsed(state, "--input")
 
 
@@ -109,9 +112,7 @@ def one_turn(
         _say_how_to_finish(target, talk, store)
         return Code.interrupted
     except Exception as error:  # whatever tools and providers raise
-        view.close()
-        _say_how_to_finish(target, talk, store)
-        raise Failed(one_line(error)) from error
+        raise _stopped_by(error, view, target, talk, store) from error
     view.close()
     after = talk.state() if talk.thread is not None else values
     waiting = questions(after)
@@ -123,7 +124,7 @@ def one_turn(
     elif isinstance(values, dict) and values.get("structured_response") is not None:
         write_json(values["structured_response"])
     if waiting:
-        note(f"waits for {_asked(waiting)}; decide with: {_approve(talk.thread, store, target)}", style="yellow")
+        note(waiting_for(waiting, talk, store, target), style="yellow")
     elif reason := why(ended):
         note(reason, style="yellow")
     return code_of(ended, bool(waiting))
@@ -148,6 +149,30 @@ def _wrapped(console: Any) -> Any:
     return Typewriter(console)
 
 
+def _stopped_by(error: Exception, view: View, target: str, talk: Conversation, store: str | None) -> Stop:
+    """How the command ends after an error of the run."""
+    from agentkit.errors import InvalidDecision
+
+    if isinstance(error, InvalidDecision):  # the question is still open
+        view.close("waiting")
+        return Mistake(f"{error} Decide again with: {_approve(talk.thread, store, target)}")
+    view.close()
+    _say_how_to_finish(target, talk, store)
+    return Failed(one_line(error))
+
+
+def waiting_for(waiting: list[dict[str, Any]], talk: Conversation, store: str | None, target: str) -> str:
+    """What a run waits for, and the command that decides.
+
+    Args:
+        waiting: As `agentkit.cli.report.questions` returns them.
+        talk: The thread.
+        store: The store's URL, if one was named.
+        target: How the agent was named.
+    """
+    return f"waits for {_asked(waiting)}; decide with: {_approve(talk.thread, store, target)}"
+
+
 def _asked(waiting: list[dict[str, Any]]) -> str:
     values = [one["value"] for one in waiting]
     names = [value.get("name") if isinstance(value, dict) else None for value in values]
@@ -159,6 +184,6 @@ def _approve(thread: str | None, store: str | None, target: str) -> str:
 
 
 def _say_how_to_finish(target: str, talk: Conversation, store: str | None) -> None:
-    if talk.thread is not None and store:
-        command = shlex.join(["agentkit", "run", target, "--thread", talk.thread, *store_words(store)])
+    if talk.is_kept:
+        command = shlex.join(["agentkit", "run", target, "--thread", str(talk.thread), *store_words(store)])
         note(f"the thread is kept; finish the turn with: {command}")

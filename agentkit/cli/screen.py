@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from enum import IntEnum
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from rich.console import Console
 from rich.text import Text
@@ -26,8 +28,14 @@ __all__ = [
     "note",
     "one_line",
     "out",
+    "printable",
+    "write_file",
     "write_json",
 ]
+
+
+# What moves the cursor, changes colours or turns the direction of reading; line breaks, tabs and joined emoji stay.
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Code(IntEnum):
@@ -69,12 +77,17 @@ def err() -> Console:
 
 def note(text: str, style: str = "dim") -> None:
     """Say something about the work, on stderr."""
-    err().print(Text(text, style=style))
+    err().print(Text(printable(text), style=style))
 
 
 def complain(problem: str) -> None:
     """Show an error in one line on stderr."""
-    err().print(Text.assemble(("error: ", "bold red"), problem))
+    err().print(Text.assemble(("error: ", "bold red"), printable(problem)))
+
+
+def printable(text: str) -> str:
+    """Text of others (models, tools, users) for a terminal, which obeys none of it: controls are written out."""
+    return _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(error: BaseException) -> str:
@@ -91,6 +104,18 @@ def write_json(value: Any) -> None:
     plain = TypeAdapter(Any).dump_python(value, mode="json", fallback=str)
     sys.stdout.write(json.dumps(plain, indent=indent, ensure_ascii=False) + "\n")
     sys.stdout.flush()
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write what an option names a file for.
+
+    Raises:
+        Mistake: If it cannot be written there.
+    """
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise Mistake(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def forgiving() -> None:

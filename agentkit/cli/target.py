@@ -84,8 +84,12 @@ def graph(target: str, runner: asyncio.Runner | None = None, **offers: Any) -> A
     return found
 
 
-def graphs_in(target: str) -> dict[str, Any]:
+def graphs_in(target: str, **offers: Any) -> dict[str, Any]:
     """What a target names, as it is; of a module or file alone, every graph and builder in it, by their targets.
+
+    Args:
+        target: `MODULE:NAME`, or a module or file alone.
+        offers: As `load` takes them.
 
     Raises:
         Mistake: As `load`, and if a module holds no graph.
@@ -94,7 +98,7 @@ def graphs_in(target: str) -> dict[str, Any]:
     from langgraph.pregel import Pregel
 
     if ":" in target:
-        return {target: load(target)}
+        return {target: load(target, **offers)}
     module = _from_file(target) if target.endswith(".py") else _from_module(target)
     found = {f"{target}:{name}": each for name, each in vars(module).items() if isinstance(each, Pregel | StateGraph)}
     if not found:
@@ -113,7 +117,7 @@ def _from_module(name: str) -> ModuleType:
         file = Path(*name.split("/"))
         hint = f"; for a file write {file}.py:NAME" if file.with_suffix(".py").exists() else ""
         raise Mistake(f"there is no module {error.name!r} in {os.getcwd()} or the installed packages{hint}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Mistake(_broken(name, error)) from error
 
 
@@ -135,7 +139,7 @@ def _from_file(path: str) -> ModuleType:
     sys.modules.setdefault(file.stem, module)  # annotations of its classes are looked up there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if sys.modules.get(file.stem) is module:
             del sys.modules[file.stem]
         raise Mistake(_broken(path, error)) from error
@@ -159,11 +163,11 @@ def _made(found: Any, target: str, runner: asyncio.Runner | None, offers: Mappin
         if inspect.iscoroutine(made):
             return runner.run(made) if runner is not None else asyncio.run(made)
         return made
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Mistake(_broken(f"{target}()", error)) from error
 
 
-def _broken(what: str, error: Exception) -> str:
+def _broken(what: str, error: BaseException) -> str:
     """An error that the user's own code raised, with the last place of theirs that it went through."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [one for one in frames if "importlib" not in one.filename and not _is_installed(one.filename)]

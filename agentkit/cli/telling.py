@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from agentkit.cli.screen import Mistake
+from agentkit.cli.screen import Mistake, printable
 
 if TYPE_CHECKING:
     from agentkit.checkpoint.threads import Step
 
-__all__ = ["age", "changes", "question", "size", "table", "when"]
+__all__ = ["age", "changes", "counted", "question", "size", "table", "when"]
 
 _SPANS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_FOLDED: Final = ("thread", "changed")
 _BRIEF: Final = 24  # characters of a value that are shown beside its name
 
 
 def table(*columns: str) -> Table:
-    """An empty table of these columns; only the last of `show` may be broken into lines."""
+    """An empty table of these columns; those of free text are broken into lines where it is narrow."""
     empty = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         right = column in ("step", "steps", "size")
-        empty.add_column(column, justify="right" if right else "left", no_wrap=column != "changed", overflow="fold")
+        empty.add_column(column, justify="right" if right else "left", no_wrap=column not in _FOLDED, overflow="fold")
     return empty
 
 
@@ -42,7 +43,7 @@ def changes(step: Step) -> Text:
             others.append(f"{name} = {shown}" if 0 < len(shown) <= _BRIEF else name)
     text = Text("\n".join(lines))
     if others:
-        text.append(("\n" if lines else "") + ", ".join(others), style="dim")
+        text.append(printable(("\n" if lines else "") + ", ".join(others)), style="dim")
     return text
 
 
@@ -67,7 +68,7 @@ def _arguments(args: Mapping[str, Any]) -> str:
 
 
 def _cut(line: str) -> str:
-    line = " ".join(line.split())
+    line = printable(" ".join(line.split()))
     return line if len(line) <= 100 else f"{line[:99]}…"
 
 
@@ -91,6 +92,11 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def age(text: str) -> timedelta:

@@ -15,6 +15,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from agentkit.cli.screen import printable
+
 __all__ = ["ENGLISH", "Page", "ToolLines", "Typewriter", "View"]
 
 ENGLISH: Final[Mapping[str, str]] = {
@@ -29,6 +31,8 @@ ENGLISH: Final[Mapping[str, str]] = {
 # A line may not begin with one of these; they hang over the margin instead.
 _CLOSING = frozenset("，。！？；：、）》”’…")  # noqa: RUF001 - Chinese punctuation is meant
 _OPENING = frozenset("（《“‘")  # noqa: RUF001
+_ZERO_WIDTH_JOINER = "\u200d"
+_JOINING = frozenset((_ZERO_WIDTH_JOINER, "\ufe0f", *map(chr, range(0x1F3FB, 0x1F400))))  # also: as emoji, skin tones
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "waiting": ("?", "cyan"), "stopped": ("-", "yellow")}
 
 
@@ -81,6 +85,8 @@ class Typewriter:
     column: int = 0
     _word: str = ""
     _gap: str = ""
+    _is_cluster: bool = False
+    """Whether the word is one wide character, which others may join."""
 
     def begin(self, label: str) -> None:
         """Say who speaks, at the start of a line."""
@@ -91,6 +97,11 @@ class Typewriter:
     def write(self, text: str) -> None:
         """Print what is complete; a word that may go on is kept back."""
         for character in text:
+            if self._word.endswith(_ZERO_WIDTH_JOINER) or (self._is_cluster and character in _JOINING):
+                self._word += character
+                continue
+            if self._is_cluster:
+                self._flush_word()
             if character.isspace():
                 self._flush_word()
                 self._space(character)
@@ -104,9 +115,9 @@ class Typewriter:
                 if self._word not in _OPENING:
                     self._flush_word()
                 self._word += character
-                self._flush_word()
+                self._is_cluster = True
             else:
-                self._word += character
+                self._word += printable(character)
 
     def end(self) -> None:
         """Print the rest and begin a new line, unless at the start of one."""
@@ -116,7 +127,7 @@ class Typewriter:
 
     def _flush_word(self) -> None:
         if self._word:
-            word, self._word = self._word, ""
+            word, self._word, self._is_cluster = self._word, "", False
             self._put(word)
 
     def _space(self, character: str) -> None:
@@ -196,13 +207,14 @@ class ToolLines:
 
     def _row(self, line: _Line) -> RenderableType:
         arguments = ", ".join(f"{key}={_short(value)}" for key, value in line.call["args"].items())
-        what = Text(f"{line.call['name']}({arguments})", style="dim")
+        what = Text(_in_one_line(f"{line.call['name']}({arguments})"), style="dim")
         if line.state == "running":
+            what.truncate(self.console.width - 4, overflow="ellipsis")
             return Spinner("dots", what)
         mark, style = _MARKS[line.state]
         row = Text.assemble((f"{mark} {self.words[line.state]} ", style), what)
         if line.detail:
-            row.append(f": {line.detail}", style="dim")
+            row.append(_in_one_line(f": {line.detail}"), style="dim")
         row.truncate(self.console.width - 2, overflow="ellipsis")
         row.no_wrap = True
         return row
@@ -251,9 +263,9 @@ class View:
                 elif isinstance(message, ToolMessage):
                     self._tools.finish(message)
 
-    def close(self) -> None:
-        """Finish what is open, also after an error."""
-        self._tools.close()
+    def close(self, rest: str = "stopped") -> None:
+        """Finish what is open, also after an error; `rest` is how calls without a result are told."""
+        self._tools.close(rest)
         self._writer.end()
 
     def say(self, text: str) -> None:
@@ -272,6 +284,10 @@ def _messages(update: Any) -> list[BaseMessage]:
     messages = update.get("messages") if isinstance(update, Mapping) else None
     messages = messages if isinstance(messages, list) else [messages]
     return [message for message in messages if isinstance(message, BaseMessage)]
+
+
+def _in_one_line(text: str) -> str:
+    return printable(text).replace("\n", "\\n")
 
 
 def _short(value: object) -> str:

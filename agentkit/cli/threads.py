@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
-from agentkit.cli.conversation import ByOption, ContextOption, SyncOption, store_words
-from agentkit.cli.screen import Mistake, note, out, write_json
+from agentkit.cli.conversation import ByOption, ContextOption, StoreOption, SyncOption, store_words
+from agentkit.cli.deciding import Verdict, asked, decision, refuse_unused, which
+from agentkit.cli.screen import Code, Mistake, note, out, printable, write_json
 from agentkit.cli.target import Target
-from agentkit.cli.telling import age, changes, question, size, table, when
+from agentkit.cli.telling import age, changes, counted, question, size, table, when
 
 if TYPE_CHECKING:
     from agentkit.checkpoint import Saver
     from agentkit.checkpoint.threads import Step
+    from agentkit.cli.conversation import Conversation
 
 __all__ = ["threads"]
 
@@ -45,15 +45,6 @@ Agent = Annotated[
 
 _STYLES: Final = {"done": "green", "waiting": "yellow", "resumable": "cyan", "running": "blue", "unreadable": "red"}
 _SHORT: Final = 8  # characters of an id that are shown
-
-
-class Verdict(StrEnum):
-    """A decision on a call."""
-
-    approve = "approve"
-    reject = "reject"
-    edit = "edit"
-    respond = "respond"
 
 
 @threads.command("list")
@@ -80,7 +71,9 @@ def list_(
     rows = table("thread", "status", "steps", "size", "first", "last")
     for one in found:
         status = Text(one.status, style=_STYLES[one.status])
-        rows.add_row(one.id, status, str(one.checkpoints), size(one.bytes), when(one.first), when(one.last))
+        rows.add_row(
+            Text(printable(one.id)), status, str(one.checkpoints), size(one.bytes), when(one.first), when(one.last)
+        )
     out().print(rows)
 
 
@@ -99,7 +92,8 @@ def show(thread: Thread, store: Store, agent: Agent = None, as_json: AsJson = Fa
     rows = table("step", "checkpoint", "time", "ran", "changed")
     for number, step in enumerate(steps, 1):
         ran = ", ".join(step.nodes) or ("(start)" if step.source == "loop" else f"({step.source})")
-        rows.add_row(str(number), f"…{step.checkpoint_id[-_SHORT:]}", f"{step.at:%H:%M:%S}", ran, changes(step))
+        where = (str(number), f"…{step.checkpoint_id[-_SHORT:]}", f"{step.at:%H:%M:%S}")
+        rows.add_row(*where, Text(printable(ran)), changes(step))
     out().print(rows)
     for value in waiting:
         note(f"waits for {question(value)}", style="yellow")
@@ -120,11 +114,15 @@ def fork(
 ) -> None:
     """Go on from one of a thread's steps, in a new thread; the old one stays as it is."""
     from agentkit.checkpoint.threads import fork as copied
+    from agentkit.errors import ThreadExists
 
     new = name or f"{thread}-{uuid.uuid4().hex[:4]}"
     with _opened(store, agent) as saver:
         checkpoint = _named(_steps(saver, thread), step)
-        copied(saver, thread, checkpoint.checkpoint_id, new)
+        try:
+            copied(saver, thread, checkpoint.checkpoint_id, new)
+        except ThreadExists as error:
+            raise Mistake(str(error)) from None
     if agent is None:
         if as_json:
             write_json({"thread": new, "forked_from": {"thread": thread, "checkpoint": checkpoint.checkpoint_id}})
@@ -138,7 +136,10 @@ def fork(
 
     note(f"thread {new}")
     with opened(agent, store=store, thread=new, context=context, sync=sync) as talk:
-        if talk.state().next:
+        before = talk.state()
+        if before.interrupts:
+            raise typer.Exit(_waits(agent, talk, before, store, as_json))
+        if before.next:
             raise typer.Exit(one_turn(agent, talk, None, store, as_json))
         note("the step was the last of its turn; say something to it with agentkit chat or run")
 
@@ -147,7 +148,7 @@ def fork(
 def approve(
     target: Target,
     thread: Thread,
-    store: Store,
+    store: StoreOption = None,
     verdict: Annotated[
         Verdict | None,
         typer.Option(
@@ -175,25 +176,31 @@ def approve(
     from agentkit.cli.asking import going_on
     from agentkit.cli.conversation import opened, parsed, somebody
     from agentkit.cli.run import one_turn
+    from agentkit.errors import InvalidDecision
     from agentkit.middleware import decide, pending_approvals
 
-    _refuse_missing(store)
+    if store is not None:
+        _refuse_missing(store)
     with opened(target, store=store, thread=thread, context=context, sync=sync) as talk:
         snapshot = talk.state()
         if not snapshot.interrupts:
             unknown = snapshot.created_at is None
             told = "there is no thread {!r}" if unknown else "thread {!r} waits for nothing"
             raise Mistake(f"{told.format(thread)}; `agentkit threads list` shows what there is")
+        refuse_unused(verdict, args, message)
         if verdict is None:
-            answers = _asked(snapshot.interrupts, somebody(by))
+            answers = asked(snapshot.interrupts, somebody(by))
             given: Any = Command(resume=answers)
         else:
             pending = [one for one in pending_approvals(snapshot) if call in (None, one.tool_call_id, one.id)]
             if len(pending) != 1:
-                raise Mistake(_which(pending, [one.tool_call_id for one in pending_approvals(snapshot)], call))
-            decision = _decision(verdict, parsed(args, "--args"), message, somebody(by))
-            answers = {pending[0].id: decision}
-            given = decide(snapshot, answers)
+                raise Mistake(which(pending, [one.tool_call_id for one in pending_approvals(snapshot)], call))
+            decided = decision(verdict, parsed(args, "--args"), message, somebody(by))
+            answers = {pending[0].id: decided}
+            try:
+                given = decide(snapshot, answers)
+            except InvalidDecision as error:
+                raise Mistake(str(error)) from error
         raise typer.Exit(one_turn(target, talk, given, store, as_json, going_on(snapshot.interrupts, answers)))
 
 
@@ -217,13 +224,16 @@ def prune(
     oldest = age(older_than) if older_than else None
     with _opened(store, agent) as saver:
         graph = _graph(agent)
+        if thread is not None and saver.get_tuple({"configurable": {"thread_id": thread}}) is None:
+            raise _unknown(saver, thread)
         report = pruned(saver, thread=thread, keep_last=keep_last, older_than=oldest, graph=graph, dry_run=dry_run)
     if as_json:
         write_json({**asdict(report), "dry_run": dry_run})
         return
     done = "would delete" if dry_run else "deleted"
-    steps, number = report.checkpoints, report.threads
-    typer.echo(f"{done} {steps} steps of {number} threads ({size(report.bytes)}); {report.kept} are kept")
+    steps, number = counted(report.checkpoints, "step"), counted(report.threads, "thread")
+    kept = f"{report.kept} {'is' if report.kept == 1 else 'are'} kept"
+    typer.echo(f"{done} {steps} of {number} ({size(report.bytes)}); {kept}")
 
 
 # ---- stores
@@ -256,13 +266,19 @@ def _graph(agent: str | None) -> Any:
 
 
 def _steps(saver: Saver, thread: str) -> list[Step]:
-    from agentkit.checkpoint.threads import history, list_threads
+    from agentkit.checkpoint.threads import history
 
     if steps := history(saver, thread):
         return steps
+    raise _unknown(saver, thread)
+
+
+def _unknown(saver: Saver, thread: str) -> Mistake:
+    from agentkit.checkpoint.threads import list_threads
+
     known = [one.id for one in list_threads(saver, limit=_SHORT)]
     there = f"; there are {', '.join(known)}" if known else "; the store has none"
-    raise Mistake(f"there is no thread {thread!r}{there}")
+    return Mistake(f"there is no thread {thread!r}{there}")
 
 
 def _waiting(saver: Saver, thread: str) -> list[Any]:
@@ -284,35 +300,17 @@ def _named(steps: Sequence[Step], name: str) -> Step:
     return found[0]
 
 
-# ---- decisions
+# ---- a thread that waits
 
 
-def _asked(interrupts: Sequence[Any], by: str) -> dict[str, Any]:
-    from agentkit.cli.asking import Asker, Later
+def _waits(target: str, talk: Conversation, paused: Any, store: str | None, as_json: bool) -> Code:
+    """Say what a thread waits for where nothing is to be run: it stands at a question."""
+    from agentkit.cli.report import as_data, code_of, questions
+    from agentkit.cli.run import waiting_for
 
-    if not sys.stdin.isatty():
-        raise Mistake("nobody can be asked without a terminal; say --decision approve, reject, edit or respond")
-    try:
-        return Asker(out(), input, by).answers(interrupts)
-    except Later:
-        note("left open")
-        raise typer.Exit from None
-
-
-def _decision(verdict: Verdict, args: Any, message: str | None, by: str) -> Any:
-    decision: dict[str, Any] = {"type": verdict.value, "by": by}
-    if verdict is Verdict.edit:
-        if not isinstance(args, dict):
-            raise Mistake("edit needs --args with all arguments of the call, as in --args '{\"amount\": 50}'")
-        decision["edited_action"] = {"args": args}
-    if message is not None:
-        decision["message"] = message
-    return decision
-
-
-def _which(pending: Sequence[Any], waiting: Sequence[str], call: str | None) -> str:
-    if not waiting:
-        return "the thread waits for an answer, not for an approval; leave --decision out to be asked"
-    if call is not None and not pending:
-        return f"no call {call!r} waits; waiting: {', '.join(waiting)}"
-    return f"several calls wait; name one with --call: {', '.join(waiting)}"
+    waiting = questions(paused)
+    if as_json:
+        old = {message.id for message in paused.values.get("messages", ())}
+        write_json(as_data(talk.thread, paused.values, old, None, waiting))
+    note(waiting_for(waiting, talk, store, target), style="yellow")
+    return code_of(None, paused=True)

@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from agentkit.cli.screen import Mistake
+from agentkit.cli.screen import Mistake, printable, write_file
 
 __all__ = ["trace"]
 
 
 def trace(
     file: Annotated[Path, typer.Argument(help="Spans, one JSON object per line, as FileExporter writes them.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The page. Default: FILE with .html.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to. Default of a page: FILE with .html.")
+    ] = None,
     text: Annotated[bool, typer.Option("--text", help="Print a tree instead of writing a page.")] = False,
 ) -> None:
     """Draw a recorded run as one self-contained HTML page."""
@@ -29,12 +31,12 @@ def trace(
     if text:
         from agentkit.telemetry.tree import tree
 
-        for root in roots(spans):
-            typer.echo("\n".join(tree(root)))
+        drawn = "".join(f"{printable(line)}\n" for root in roots(spans) for line in tree(root))
+        if output is None:
+            typer.echo(drawn, nl=False)
+        else:
+            write_file(output, drawn.encode())
         return
     target = output or file.with_suffix(".html")
-    try:
-        target.write_text(page(spans, file.name), encoding="utf-8")
-    except OSError as error:
-        raise Mistake(f"{target} cannot be written: {error.strerror}") from None
+    write_file(target, page(spans, file.name).encode())
     typer.echo(target)

@@ -12,7 +12,8 @@ AgentkitError
 │   ├── PlacementConflict
 │   ├── ReservedField
 │   ├── UnknownRule
-│   └── UnknownStateField
+│   ├── UnknownStateField
+│   └── UnknownToolName
 ├── HookError (RuntimeError)                a middleware broke the protocol while a run went on
 │   ├── UndeclaredJump
 │   ├── MissingHookForm (NotImplementedError, TypeError)
@@ -70,6 +71,7 @@ from agentkit.errors.building import (
     ReservedField,
     UnknownRule,
     UnknownStateField,
+    UnknownToolName,
 )
 from agentkit.errors.decisions import (
     IncompleteDecision,
@@ -165,6 +167,7 @@ __all__ = [
     "UnknownInterrupt",
     "UnknownRule",
     "UnknownStateField",
+    "UnknownToolName",
     "UnreadableReply",
     "UnreadableTrace",
     "UnreadableValue",

@@ -18,6 +18,7 @@ __all__ = [
     "ReservedField",
     "UnknownRule",
     "UnknownStateField",
+    "UnknownToolName",
 ]
 
 
@@ -120,18 +121,35 @@ class InvalidContract(ConfigurationError):
 
 
 class UnknownStateField(ConfigurationError):
-    """A tool's contract writes a state field that the agent does not have.
+    """A tool's contract or a middleware names a state field that the agent does not have.
 
     Attributes:
         field: The name of the field.
     """
 
-    def __init__(self, field: str, tool: str) -> None:
-        """Name the field and the tool."""
+    def __init__(self, field: str, who: str, where: str) -> None:
+        """Name the field, who does what with it (`tool 'find' writes`), and where its name is written."""
         self.field = field
         super().__init__(
-            f"tool {tool!r} writes the state field {field!r}, which no state schema of the agent declares. "
-            "Declare it in `state_schema` (a TypedDict that extends AgentState), or correct `writes`."
+            f"{who} the state field {field!r}, which no state schema of the agent declares. "
+            f"Declare it in `state_schema` (a TypedDict that extends AgentState), or correct {where}."
+        )
+
+
+class UnknownToolName(ConfigurationError):
+    """A middleware is about a tool that the agent does not have, so it would never do what it is there for.
+
+    Attributes:
+        name: The name of no tool.
+    """
+
+    def __init__(self, name: str, middleware: str, known: Iterable[str]) -> None:
+        """Name what is not there, the middleware that names it, and the tools that are there."""
+        self.name = name
+        there = ", ".join(sorted(known)) or "none"
+        super().__init__(
+            f"{middleware} names the tool {name!r}, which the agent does not have, so it would never apply to a call. "
+            f"There are: {there}. Correct the name, or pass the tool."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -16,8 +16,7 @@ from agentkit.watch import Run
 __all__ = ["ModelCall", "RunFacts", "ToolCall", "Usage"]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens of one reply or of several. None: nobody said."""
 
     input: int | None = None
@@ -28,19 +27,13 @@ class Usage:
     cache_write: int | None = None
     reasoning: int | None = None
 
-    def __add__(self, other: Usage) -> Usage:
+    def plus(self, other: Usage) -> Usage:
         """Both together."""
-        return Usage(
-            _sum(self.input, other.input),
-            _sum(self.output, other.output),
-            _sum(self.cache_read, other.cache_read),
-            _sum(self.cache_write, other.cache_write),
-            _sum(self.reasoning, other.reasoning),
-        )
+        pairs = zip(self, other, strict=True)
+        return Usage(*[one if two is None else two if one is None else one + two for one, two in pairs])
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return one if other is None else other if one is None else one + other
+_UNTOLD: Final = Usage()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,6 +47,8 @@ class ModelCall:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """The run's metadata, where LangChain tells what the model was made with (`ls_temperature`, ...)."""
     messages: Sequence[BaseMessage]
+    server: tuple[str, int] | None = None
+    """The host and port that it is sent to, if the model says."""
     step: int | None = None
     """The number of the model step, from 1; None for a call that is not the loop's own."""
     attempt: int = 1
@@ -63,7 +58,9 @@ class ModelCall:
     last_chunk: float | None = None
     ended: float | None = None
     reply: AIMessage | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _UNTOLD
+    finish_reasons: tuple[str, ...] = ()
+    """Why the provider stopped, in its own words."""
     error: BaseException | None = None
     cancelled: bool = False
     """Whether it was given up because the caller left the stream."""
@@ -115,6 +112,10 @@ class RunFacts:
     """One part of a run: from its start or resumption to its end or next pause."""
 
     run: Run
+    agent: str | None = None
+    """The agent's name."""
+    thread: str | None = None
+    """The thread, if the caller named one."""
     segment: int = 1
     """Which part of the run, from 1."""
     parent: str | None = None
@@ -127,7 +128,7 @@ class RunFacts:
     steps: int = 0
     model_calls: int = 0
     tool_calls: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _UNTOLD
     models: set[str] = field(default_factory=set)
     finish_reasons: tuple[str, ...] = ()
     degraded: str | None = None
@@ -137,17 +138,6 @@ class RunFacts:
     def id(self) -> str:
         """Names the run; the same over pauses."""
         return self.run.id
-
-    @property
-    def agent(self) -> str | None:
-        """The agent's name."""
-        return self.run.agent
-
-    @property
-    def thread(self) -> str | None:
-        """The thread, if the caller named one."""
-        thread = (self.run.config.get("configurable") or {}).get("thread_id")
-        return None if thread is None else str(thread)
 
     @property
     def duration(self) -> float:

@@ -35,17 +35,19 @@ class Nested:
 
     def attributes(self) -> dict[str, Any]:
         """What it says of the request."""
-        found = {key: getattr(self.data, name, None) for name, key in _FROM_NESTED.items()}
-        return {key: value for key, value in found.items() if isinstance(value, str | int)}
+        return {
+            key: value
+            for name, key in _FROM_NESTED.items()
+            if (value := getattr(self.data, name, None)) is not None and isinstance(value, str | int)
+        }
 
 
 def silenced(context: otel.Context) -> tuple[otel.Context, Nested | None]:
     """The context in which providers' instrumentations make no span of their own, and what they hand over."""
-    context = otel.set_value(_SUPPRESS, True, context)
     if (made := inference_data()) is None:
-        return context, None
+        return otel.set_value(_SUPPRESS, True, context), None
     key, data = made
-    return otel.set_value(key, data, context), Nested(data)
+    return otel.Context({**context, _SUPPRESS: True, key: data}), Nested(data)
 
 
 def beside_langchain_instrumentation(metadata: MutableMapping[str, Any]) -> bool:

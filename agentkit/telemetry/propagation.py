@@ -25,8 +25,10 @@ def leave(facts: RunFacts, span: Span) -> None:
 
 def predecessor(facts: RunFacts) -> SpanContext | None:
     """The span of the part of the run that paused, if it was traced."""
-    stored = facts.saved.metadata if facts.saved is not None else None
-    carrier = {key: value for key, value in (stored or {}).items() if key in _W3C.fields and isinstance(value, str)}
+    if facts.saved is None:
+        return None
+    stored = facts.saved.metadata or {}
+    carrier = {key: value for key, value in stored.items() if key in _W3C.fields and isinstance(value, str)}
     found = get_current_span(_W3C.extract(carrier, otel.Context())).get_span_context()
     return found if found.is_valid else None
 

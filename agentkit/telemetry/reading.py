@@ -15,6 +15,7 @@ from agentkit.transcript import SYNTHETIC
 from agentkit.transient import status_of
 
 __all__ = [
+    "decisions",
     "error_type",
     "finish_reasons",
     "interrupt_kind",
@@ -26,6 +27,9 @@ __all__ = [
     "usage_of",
 ]
 
+_CONSENTS: Final = ("approve", "edit")
+_REFUSALS: Final = ("reject", "respond")
+_UNDECIDED: Final[dict[str, int | None]] = {"approved": None, "rejected": None}
 _APPROVALS: Final = ("tool_approval", "approval")
 
 
@@ -53,13 +57,13 @@ def provider_of(metadata: Mapping[str, Any]) -> str:
 
 def model_of(metadata: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
     """The model that was asked for."""
-    named = (metadata.get("ls_model_name"), parameters.get("model"), parameters.get("model_name"))
-    return next((name for name in named if isinstance(name, str) and name), None)
+    name = metadata.get("ls_model_name") or parameters.get("model") or parameters.get("model_name")
+    return name if isinstance(name, str) and name else None
 
 
-def usage_of(reply: AIMessage | None) -> Usage:
+def usage_of(reply: AIMessage) -> Usage:
     """The tokens that a reply tells of."""
-    told: Mapping[str, Any] = (reply.usage_metadata if reply is not None else None) or {}
+    told: Mapping[str, Any] = reply.usage_metadata or {}
     if not told:
         return Usage()
     given, made = told.get("input_token_details") or {}, told.get("output_token_details") or {}
@@ -72,15 +76,17 @@ def usage_of(reply: AIMessage | None) -> Usage:
     )
 
 
-def finish_reasons(reply: AIMessage | None) -> tuple[str, ...]:
+def finish_reasons(reply: AIMessage) -> tuple[str, ...]:
     """Why the provider stopped, in its own words."""
-    told = reply.response_metadata if reply is not None else {}
+    told = reply.response_metadata
     reason = told.get("finish_reason") or told.get("stop_reason")
     return (reason,) if isinstance(reason, str) else ()
 
 
 def result_of(returned: Any, call_id: str | None) -> ToolMessage | None:
     """The answer to a call among what its wraps returned."""
+    if isinstance(returned, ToolMessage) and returned.tool_call_id == call_id:
+        return returned
     for part in returned if isinstance(returned, list) else [returned]:
         update = part.update if isinstance(part, Command) else None
         messages = update.get("messages") if isinstance(update, dict) else part
@@ -93,6 +99,15 @@ def result_of(returned: Any, call_id: str | None) -> ToolMessage | None:
 def is_rejected(result: ToolMessage) -> bool:
     """Whether a result stands in for a call that was not executed."""
     return bool(result.additional_kwargs.get(SYNTHETIC)) and result.status == "error"
+
+
+def decisions(given: Any) -> dict[str, int | None]:
+    """How many decisions on calls a run is resumed with; None where there are none, as with other answers."""
+    answer = given.resume if isinstance(given, Command) else None
+    answers = answer.values() if isinstance(answer, Mapping) and "type" not in answer else [answer]
+    types = [one.get("type") for one in answers if isinstance(one, Mapping)]
+    decided = [each in _CONSENTS for each in types if each in _CONSENTS or each in _REFUSALS]
+    return {"approved": sum(decided), "rejected": len(decided) - sum(decided)} if decided else _UNDECIDED
 
 
 def interrupt_kind(interrupts: tuple[Interrupt, ...]) -> str:

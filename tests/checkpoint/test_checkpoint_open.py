@@ -232,6 +232,9 @@ def test_it_is_imported_without_any_driver(monkeypatch: pytest.MonkeyPatch) -> N
     assert anew is not checkpoint
     with pytest.raises(MissingDependency):
         anew.open("memory:")
+    for name in ("list_threads", "prune"):
+        with pytest.raises(MissingDependency, match=r"pip install 'agentkit\[sqlite\]'"):
+            getattr(anew, name)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

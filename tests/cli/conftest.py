@@ -50,13 +50,16 @@ def agentkit(folder: Path) -> Command:
 def real(folder: Path, root: Path) -> Real:
     """Run a command as a process of its own."""
 
-    def invoke(*args: str, input: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    def invoke(
+        *args: str, input: str = "", stdout: Any = subprocess.PIPE, **env: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "agentkit.cli", *args],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(root), **env},
             input=input,
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             check=False,
         )

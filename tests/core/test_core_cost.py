@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import cache
 from typing import Annotated, Any, NotRequired
 
 import pytest
 from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -39,6 +41,7 @@ def answer(request: Any) -> Any:
     return "Three." if request.messages[-1].type == "tool" else ai("", tool_call("add", {"a": 1, "b": 2}))
 
 
+@cache
 def stored_after(turns: int, factory: Any = create_agent, **more: Any) -> int:
     """Bytes that a thread takes after that many user turns, each with a tool call."""
     with SqliteSaver.from_conn_string(":memory:") as saver:
@@ -174,3 +177,93 @@ def test_models_that_are_bound_are_not_kept_for_ever() -> None:
     gc.collect()
     assert len(made) > 80
     assert sum(ref() is not None for ref in made) < 70
+
+
+# ---- beside LangChain's factory: steps, checkpoints, schemas
+
+
+class Counts(InMemorySaver):
+    """Counts what it is asked to store."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts = 0
+        self.puts_of_writes = 0
+
+    def put(self, *given: Any, **more: Any) -> Any:
+        self.puts += 1
+        return super().put(*given, **more)
+
+    def put_writes(self, *given: Any, **more: Any) -> None:
+        self.puts_of_writes += 1
+        super().put_writes(*given, **more)
+
+
+def turns(number: int) -> ScriptedModel:
+    """So many model calls, each but the last with a tool call."""
+
+    def answered(request: Any) -> Any:
+        return "done" if request.turn >= number - 1 else ai("", tool_call("add", {"a": 1, "b": 2}, f"c{request.turn}"))
+
+    return ScriptedModel(answered, repeat=True)
+
+
+def steps_and_stores(number: int, size: int, factory: Any = create_agent, **more: Any) -> tuple[int, int, int]:
+    """Super-steps, checkpoints and writes of a run of so many turns, with so many middlewares of two hooks."""
+    saver = Counts()
+    agent = factory(turns(number), [add], middleware=hooks(size), checkpointer=saver, **more)
+    config: Any = {**thread("t"), "recursion_limit": 1000}
+    events = list(agent.stream({"messages": "hi"}, config, stream_mode="debug"))
+    return len({event["step"] for event in events if event["type"] == "task"}), saver.puts, saver.puts_of_writes
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_a_step_per_hook_costs_no_more_steps_and_checkpoints_than_langchain(size: int) -> None:
+    ours = steps_and_stores(5, size, granularity="hook")
+    theirs = steps_and_stores(5, size, langchain_create_agent)
+    assert ours[0] == theirs[0] == 5 * (1 + 2 * size) + 4
+    assert ours[1] == theirs[1] and ours[2] <= theirs[2]
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_a_turn_is_two_steps_whatever_its_hooks(size: int) -> None:
+    steps, checkpoints, writes = steps_and_stores(5, size, granularity="turn")
+    assert steps == 5 + 4  # the model, then its tools
+    assert checkpoints == 2 + steps  # before them, what is given and LangGraph's own start
+    assert writes <= steps_and_stores(5, 0, langchain_create_agent)[2]
+
+
+@granularities
+def test_a_checkpoint_more_is_stored_for_each_step_only(granularity: Any) -> None:
+    short, long = (steps_and_stores(number, 1, granularity=granularity) for number in (5, 10))
+    assert long[1] - short[1] == long[0] - short[0]
+
+
+def test_in_one_step_per_turn_a_long_thread_takes_a_fraction_of_langchains_bytes() -> None:
+    assert stored_after(40, granularity="turn") < stored_after(40, langchain_create_agent) / 10
+
+
+SCHEMAS: list[str] = []
+
+
+class Described(StructuredTool):
+    """Counts how often its schema is asked for."""
+
+    @property
+    def tool_call_schema(self) -> Any:
+        SCHEMAS.append(self.name)
+        return super().tool_call_schema
+
+
+@granularities
+def test_a_tools_schema_is_converted_once_for_all_turns_and_runs(granularity: Any) -> None:
+    SCHEMAS.clear()
+    agent = create_agent(turns(8), [Described.from_function(add)], granularity=granularity)
+    agent.invoke({"messages": "hi"})
+    once = len(SCHEMAS)
+    for _ in range(3):
+        agent.invoke({"messages": "hi"})
+    assert len(SCHEMAS) == once
+    short = create_agent(turns(2), [Described.from_function(add)], granularity=granularity)
+    short.invoke({"messages": "hi"})
+    assert len(SCHEMAS) == 2 * once

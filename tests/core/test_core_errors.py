@@ -23,7 +23,19 @@ from agentkit import Middleware, Placement, barrier, checkpoint, create_agent, e
 from agentkit.check import check
 from agentkit.errors import AgentkitError, ConfigurationWarning, InvalidHook, MissingHookForm
 from agentkit.ledger import Call, Ledger, Settlement
-from agentkit.middleware import Approval, ApprovalRule, EffectLedger, Gates, RunLog, StepBudget
+from agentkit.middleware import (
+    Approval,
+    ApprovalRule,
+    ConsecutiveFailures,
+    EffectLedger,
+    Facts,
+    Gates,
+    ModelRetry,
+    RunLog,
+    StepBudget,
+    ToolCallBudget,
+    standard,
+)
 from agentkit.telemetry.records import read
 from agentkit.testing import ScriptedModel, ai, tool_call
 from agentkit.tools import tool as contracted
@@ -204,6 +216,57 @@ def invalid_contract() -> None:
 def unknown_state_field() -> None:
     find = contracted("find", description="Find.", writes={"order_id": "id"})(lambda x: {})
     create_agent(ScriptedModel("x"), [find])
+
+
+def unknown_shown_field() -> None:
+    create_agent(ScriptedModel("x"), middleware=[Facts(["ordr_id"])])
+
+
+def unknown_tool_name() -> None:
+    create_agent(ScriptedModel("x"), [look], middleware=[Approval("lok")])
+
+
+def unknown_counted_tool() -> None:
+    create_agent(ScriptedModel("x"), [look], middleware=[Gates(ToolCallBudget(3, tool="lok") | StepBudget(9))])
+
+
+def unknown_provider() -> None:
+    create_agent("opnai:gpt-5.5")
+
+
+def one_tool_for_a_list() -> None:
+    create_agent(ScriptedModel("x"), look)  # type: ignore[arg-type]  # the mistake
+
+
+def one_middleware_for_a_list() -> None:
+    create_agent(ScriptedModel("x"), middleware=Gates())
+
+
+def tool_without_a_docstring() -> None:
+    def find(x: int) -> str:
+        return str(x)
+
+    create_agent(ScriptedModel("x"), [find])
+
+
+def approval_of_a_function() -> None:
+    Approval(look)  # type: ignore[arg-type]  # the mistake
+
+
+def approval_of_letters() -> None:
+    standard(approve="look")
+
+
+def fallbacks_of_letters() -> None:
+    ModelRetry(fallbacks="openai:gpt-5.5")
+
+
+def budget_of_a_text() -> None:
+    StepBudget("10")  # type: ignore[arg-type]  # the mistake
+
+
+def failures_of_nothing() -> None:
+    ConsecutiveFailures(3, of="each")  # type: ignore[arg-type]  # the mistake
 
 
 def decided(decision: Any, *rules: ApprovalRule, saver: Any = True) -> None:
@@ -396,6 +459,18 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (unknown_rule, "UnknownRule", ValueError, ["'AK000'", "AK101"]),
     (invalid_contract, "InvalidContract", ValueError, ["timeout=0", "a number of seconds above 0"]),
     (unknown_state_field, "UnknownStateField", ValueError, ["'find'", "'order_id'", "state_schema", "`writes`"]),
+    (unknown_shown_field, "UnknownStateField", ValueError, ["Facts", "'ordr_id'", "state_schema"]),
+    (unknown_tool_name, "UnknownToolName", ValueError, ["Approval", "'lok'", "There are: look", "Correct the name"]),
+    (unknown_counted_tool, "UnknownToolName", ValueError, ["Gates", "'lok'", "There are: look"]),
+    (unknown_provider, "ConfigurationError", ValueError, ["model='opnai:gpt-5.5'", "provider", "'openai:gpt-5.5'"]),
+    (one_tool_for_a_list, "ConfigurationError", ValueError, ["`tools` is a list", "look", "brackets"]),
+    (one_middleware_for_a_list, "ConfigurationError", ValueError, ["`middleware` is a list", "Gates", "brackets"]),
+    (tool_without_a_docstring, "ConfigurationError", ValueError, ["'find'", "`tools`", "docstring"]),
+    (approval_of_a_function, "ConfigurationError", ValueError, ["Approval", "'refund'", "name='look'"]),
+    (approval_of_letters, "ConfigurationError", ValueError, ["standard", "approve=['look']"]),
+    (fallbacks_of_letters, "ConfigurationError", ValueError, ["ModelRetry", "fallbacks=['openai:gpt-5.5']"]),
+    (budget_of_a_text, "ConfigurationError", ValueError, ["StepBudget", "a number", "'10'"]),
+    (failures_of_nothing, "ConfigurationError", ValueError, ["ConsecutiveFailures", "'each'"]),
     (duplicate_tool, "DuplicateTool", ValueError, ["'look'", "`tools`", "rename"]),
     (duplicate_middleware, "DuplicateMiddleware", ValueError, ["Guard", "second instance"]),
     (no_middleware, "ConfigurationError", ValueError, ["middleware[0]", "Guard", "instance"]),

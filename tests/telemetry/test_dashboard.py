@@ -17,7 +17,7 @@ def exported() -> Iterator[tuple[str, frozenset[str]]]:
     """Each series as Prometheus knows it, with its labels."""
     for name, told in INSTRUMENTS.items():
         base = name.replace(".", "_") + ("_seconds" if told.unit == "s" else "")
-        ends = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("_total",), "up_down_counter": ("",)}
+        ends = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("_total",), "observable_up_down_counter": ("",)}
         labels = frozenset(attribute.replace(".", "_") for attribute in told.attributes)
         for end in ends[told.kind]:
             yield base + end, labels | ({"le"} if end == "_bucket" else set())
