@@ -17,7 +17,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config, get_stream_writer
-from langgraph.errors import GraphRecursionError, ParentCommand
+from langgraph.errors import GraphRecursionError, NodeCancelledError, ParentCommand
 from langgraph.runtime import get_runtime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Overwrite, Send, interrupt
@@ -430,3 +430,12 @@ def test_a_call_that_fails_cancels_the_others() -> None:
     result, _ = played(agent(calls("stay", "fail"), "done", tools=[staying(ended), fail]), "ainvoke", heard=False)
     assert isinstance(result.error, TimeoutError)
     assert ended == ["left"]
+
+
+def test_a_call_that_is_cancelled_from_elsewhere_ends_the_run() -> None:
+    async def lost() -> str:
+        """Wait for what somebody else gives up."""
+        raise asyncio.CancelledError
+
+    result, _ = alike(agent(calls("lost"), "done", tools=[StructuredTool.from_function(coroutine=lost)]), "ainvoke")
+    assert isinstance(result.error, NodeCancelledError)
