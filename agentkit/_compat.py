@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -52,6 +53,8 @@ __all__ = [
     "is_placeholder",
     "is_resumed",
     "is_task",
+    "log_records",
+    "loggers",
     "node_trace_policy",
     "read_state",
     "run_tool_call",
@@ -272,6 +275,22 @@ def is_placeholder(provider: object) -> bool:
     Without one nothing need be measured. The tracer's counterpart is public.
     """
     return type(provider).__module__.startswith("opentelemetry.metrics")
+
+
+def loggers() -> Any:
+    """The application's global logger provider of OpenTelemetry; None if it has set up none.
+
+    Its module has no public name yet. Where nobody has imported it nobody has set one up.
+    """
+    module = sys.modules.get("opentelemetry._logs")
+    provider = module.get_logger_provider() if module is not None else None
+    return None if type(provider).__module__.startswith(("builtins", "opentelemetry._logs")) else provider
+
+
+def log_records() -> tuple[Any, Any]:
+    """The classes of log records and of their severities, whose module has no public name yet."""
+    module = import_module("opentelemetry._logs")
+    return module.LogRecord, module.SeverityNumber
 
 
 def inference_data() -> tuple[str, Any] | None:

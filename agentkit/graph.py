@@ -49,9 +49,11 @@ class Drawing:
         """
         builder = self._builder()
         passing = {stop.following for stop in self.plan.stops if _hands_on(stop)}
+        whole = {*passing, self.plan.loop_entry, MODEL, TOOLS}  # the others need not read what hooks are not shown
         for name, step in self.steps.items():
             node = Node(self.plan[name], step, passes=name in passing)
-            builder.add_node(name, node, input_schema=self.schemas.state, trace_policy=self.policies.get(name))
+            schema = self.schemas.state if name in whole else self.schemas.visible
+            builder.add_node(name, node, input_schema=schema, trace_policy=self.policies.get(name))
         builder.add_edge(START, self.plan.entry)
         for stop in self.plan.stops:
             if len(stop.targets) == 1 or _hands_on(stop):

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware
 
 from agentkit.errors import ConfigurationError, DuplicateMiddleware, InvalidHook, MissingHookForm
+from agentkit.middleware_base import HookWatch
 
-__all__ = ["NODE_PHASES", "Hook", "Table", "table"]
+__all__ = ["NODE_PHASES", "Hook", "Table", "table", "watched"]
 
 AnyMiddleware: TypeAlias = AgentMiddleware[Any, Any, Any]
 Phase = Literal["before_agent", "before_model", "after_model", "after_agent", "wrap_model_call", "wrap_tool_call"]
@@ -77,6 +78,68 @@ def table(middleware: Sequence[AnyMiddleware]) -> Table:
         if (row := _row(one, name, phase)) is not None
     ]
     return Table(tuple(middleware), names, tuple(rows))
+
+
+def watched(table: Table) -> Table:
+    """The table with each hook in the sight of the middlewares that watch hooks; as it is, if there are none."""
+    watchers = [one for one in table.middleware if getattr(one, "watches_hooks", False)]
+    hooks = table.hooks
+    for watcher in watchers:
+        hooks = tuple(hook if _only_listens(hook) else _watched(hook, watcher) for hook in hooks)
+    return replace(table, hooks=hooks)
+
+
+def _only_listens(hook: Hook) -> bool:
+    return getattr(hook.middleware, "only_listens", False)
+
+
+def _watched(hook: Hook, watcher: Any) -> Hook:
+    watch: Callable[[], HookWatch] = partial(watcher.watch_hook, hook.name, hook.phase)
+    sync, asynchronous = (_node, _anode) if hook.phase in NODE_PHASES else (_wrap, _awrap)
+    also = asynchronous(hook.asynchronous, watch) if hook.asynchronous is not None else None
+    return replace(hook, sync=sync(hook.sync, watch), asynchronous=also)
+
+
+def _node(form: Callable[..., Any], watch: Callable[[], HookWatch]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with watch():
+            return form(*args, **kwargs)
+
+    return run
+
+
+def _anode(form: Callable[..., Any], watch: Callable[[], HookWatch]) -> Callable[..., Any]:
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        with watch():
+            return await form(*args, **kwargs)
+
+    return run
+
+
+def _wrap(form: Callable[..., Any], watch: Callable[[], HookWatch]) -> Callable[..., Any]:
+    def run(request: Any, handler: Callable[[Any], Any]) -> Any:
+        with watch() as watching:
+
+            def inner(request: Any) -> Any:
+                with watching.inside():
+                    return handler(request)
+
+            return form(request, inner)
+
+    return run
+
+
+def _awrap(form: Callable[..., Any], watch: Callable[[], HookWatch]) -> Callable[..., Any]:
+    async def run(request: Any, handler: Callable[[Any], Any]) -> Any:
+        with watch() as watching:
+
+            async def inner(request: Any) -> Any:
+                with watching.inside():
+                    return await handler(request)
+
+            return await form(request, inner)
+
+    return run
 
 
 def _unique_names(middleware: Sequence[AnyMiddleware]) -> tuple[str, ...]:

@@ -47,10 +47,12 @@ def after(channels: Mapping[str, BaseChannel[Any, Any, Any]], state: dict[str, A
             written.setdefault(key, []).append(value)
     for key, values in written.items():
         channel = channels[key]
-        channel = channel.from_checkpoint(state.pop(key)) if key in state else channel.copy()
+        if not isinstance(channel, _REDUCED):
+            state[key] = values[-1]
+            continue
+        channel = channel.from_checkpoint(state[key]) if key in state else channel.copy()
         channel.update(values)
-        if channel.is_available():
-            state[key] = channel.get()
+        state[key] = channel.get()
     return state
 
 

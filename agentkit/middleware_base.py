@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Generator
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass
 from functools import wraps
@@ -13,7 +14,7 @@ from langchain.agents.middleware import AgentMiddleware
 
 from agentkit.chain import Blocking, Paused, Sleep, adrive, drive
 
-__all__ = ["Blocking", "Middleware", "Named", "Paused", "Placement", "Sleep"]
+__all__ = ["Blocking", "HookWatch", "Middleware", "Named", "Paused", "Placement", "Sleep"]
 
 _WRAPS: Final = ("wrap_model_call", "wrap_tool_call")
 
@@ -30,6 +31,14 @@ class Placement:
 
     inside: tuple[str, ...] = ()
     """Names of middlewares whose wraps this one must sit inside of, where they are present."""
+
+
+class HookWatch(AbstractContextManager["HookWatch"]):
+    """Entered around one call of a hook."""
+
+    def inside(self) -> AbstractContextManager[None]:
+        """Entered around each call that a wrap makes of its handler: what it wraps is not the hook's own doing."""
+        raise NotImplementedError
 
 
 if TYPE_CHECKING:
@@ -73,6 +82,20 @@ class Middleware(_Base):  # type: ignore[misc]  # a base that is Any, on purpose
 
     only_listens: bool = False
     """Whether its wraps change nothing, so that they are no steps worth a LangSmith run of their own."""
+
+    @property
+    def watches_hooks(self) -> bool:
+        """Whether `watch_hook` is asked around each call of the others' hooks. Read when an agent is built."""
+        return False
+
+    def watch_hook(self, middleware: str, hook: str) -> HookWatch:
+        """What is entered around one call of a hook, for those with `watches_hooks`.
+
+        Args:
+            middleware: The name in the agent of the middleware whose hook it is.
+            hook: `before_model`, `wrap_tool_call`, ...
+        """
+        raise NotImplementedError
 
     @property
     def named_tools(self) -> Collection[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast
 
 from langgraph.config import get_config
+from langgraph.errors import GraphInterrupt
 from langgraph.types import interrupt
 from pydantic import PlainValidator, ValidationError, WithJsonSchema
 
@@ -29,7 +30,12 @@ class Delivery:
 
 
 def ask(
-    question: Mapping[str, Any], check: Callable[[Any, Delivery], AnswerT], schema: Mapping[str, Any], *, asker: str
+    question: Mapping[str, Any],
+    check: Callable[[Any, Delivery], AnswerT],
+    schema: Mapping[str, Any],
+    *,
+    asker: str,
+    asking: Callable[[], object] | None = None,
 ) -> AnswerT:
     """Pause until somebody answers; run again with the answer, return it.
 
@@ -43,6 +49,8 @@ def ask(
             effects.
         schema: What an answer looks like, as JSON schema, for those who build forms.
         asker: Who asks, for the error's text.
+        asking: Called when nobody has answered yet, before the run pauses: for reports, which would be made again
+            whenever the step runs again. Default: nothing.
 
     Raises:
         MissingCheckpointer: If the run has no checkpointer, so that a pause could never be resumed.
@@ -61,3 +69,7 @@ def ask(
         error: ValueError = refused.errors()[0]["ctx"]["error"]
         vars(error).update(vars(refused))  # the engine's note that it is the answer that is wrong
         raise error from None
+    except GraphInterrupt:
+        if asking is not None:
+            asking()
+        raise

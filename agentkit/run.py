@@ -28,7 +28,7 @@ from agentkit.state import EXIT, HANDOVER, INNER, POSITION, TALLY
 from agentkit.topology import Plan
 from agentkit.unobserved import is_unobserved
 from agentkit.walk import at_start
-from agentkit.watch import AroundRun, Watch, watching
+from agentkit.watch import AroundRun, EntryPoint, Watch, watching
 
 __all__ = ["AgentGraph", "thread"]
 
@@ -74,6 +74,8 @@ class Agent:
     """Whether a middleware pauses single calls of a batch."""
     hooks: Table | None = None
     """Its middlewares, for the checks."""
+    model: str | None = None
+    """The name of its model, if it has just one and says it."""
 
 
 class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -93,7 +95,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run to the end or the next pause; see LangGraph. The result equals a plain dict, and `exit_of` reads it."""
-        called = self._called(input, config, kwargs)
+        called = self._called(input, config, kwargs, "invoke")
         watch = called.watch
         with watch.held() if watch else nullcontext():
             result = super().invoke(input, config, **self._inner(kwargs, called))
@@ -101,7 +103,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`."""
-        called = self._called(input, config, kwargs)
+        called = self._called(input, config, kwargs, "ainvoke")
         watch = called.watch
         async with watch.aheld() if watch else nullcontext():
             result = await super().ainvoke(input, config, **self._inner(kwargs, called))
@@ -110,7 +112,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
         called: _Called | None = kwargs.pop(_CALLED, None)
-        watch = called.watch if called else self._watch(input, config)
+        watch = called.watch if called else self._watch(input, config, "stream")
         given = self._started(input, through=called is not None and called.through)
         if (unsettled := self._unsettled(input, config)) is not None:
             settle(self, unsettled)
@@ -120,7 +122,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
         called: _Called | None = kwargs.pop(_CALLED, None)
-        watch = called.watch if called else self._watch(input, config)
+        watch = called.watch if called else self._watch(input, config, "astream")
         given = self._started(input, through=called is not None and called.through)
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
@@ -151,10 +153,10 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     # ---- inner
 
-    def _watch(self, input: Any, config: RunnableConfig | None) -> Watch | None:
+    def _watch(self, input: Any, config: RunnableConfig | None, entrypoint: EntryPoint) -> Watch | None:
         """Who watches the next run, if anybody does."""
         around = watching(self.agent.around)
-        return Watch(around, input, config, self) if around else None
+        return Watch(around, input, config, self, entrypoint, self.agent.model) if around else None
 
     def _unsettled(self, input: Any, config: RunnableConfig | None) -> RunnableConfig | None:
         """The thread in which executed calls may stand beside one that waits, and would lose their results now."""
@@ -174,9 +176,11 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         position = {POSITION: at_start(self.plan, through=through)} if self.agent.logical is not None else {}
         return {**given, TALLY: tally, HANDOVER: None, **position}
 
-    def _called(self, input: Any, config: RunnableConfig | None, kwargs: dict[str, Any]) -> _Called:
+    def _called(
+        self, input: Any, config: RunnableConfig | None, kwargs: dict[str, Any], entrypoint: EntryPoint
+    ) -> _Called:
         """Find out how to run."""
-        watch = self._watch(input, config)
+        watch = self._watch(input, config, entrypoint)
         through = watch is None and self.agent.goes_through and is_unobserved(self, input, config, kwargs)
         return _Called(watch, through)
 

@@ -63,7 +63,10 @@ class LatestField(LastValue[Any]):
 
     def update(self, values: Sequence[Any]) -> bool:
         """Take the step's last value."""
-        return super().update(values[-1:])
+        if not values:
+            return False
+        self.value = values[-1]
+        return True
 
 
 def _collected(old: list[Any] | None, new: list[Any] | None) -> list[Any]:

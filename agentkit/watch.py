@@ -20,8 +20,9 @@ from langgraph.types import Interrupt
 
 from agentkit.exits import Exit, read_exit
 
-__all__ = ["SAVED", "AroundRun", "Outcome", "Run", "Scope", "Watch", "watching"]
+__all__ = ["SAVED", "AroundRun", "EntryPoint", "Outcome", "Run", "Scope", "Watch", "watching"]
 
+EntryPoint: TypeAlias = Literal["invoke", "ainvoke", "stream", "astream"]
 Status = Literal["success", "interrupted", "limit", "handoff", "cancelled", "error"]
 _UNNAMED: Final = "LangGraph"
 _LIMITS = frozenset({"step_budget", "token_budget", "cost_budget", "deadline", "failures", "repeated_call"})
@@ -63,6 +64,12 @@ class Run:
 
     id: str = field(default_factory=lambda: uuid4().hex)
     """Names the run in traces and logs. Whoever knows that it goes on from a pause gives it the paused one's."""
+
+    entrypoint: EntryPoint | None = None
+    """How the run was started; None where that is not known, in a graph that agentkit did not build."""
+
+    model: str | None = None
+    """The name of the agent's model, if it has just one and says it."""
 
     left: bool = False
     """Whether the caller left the stream before its end."""
@@ -162,6 +169,8 @@ class Watch:
         input: Any,
         config: RunnableConfig | None,
         graph: CompiledStateGraph[Any, Any, Any, Any],
+        entrypoint: EntryPoint | None = None,
+        model: str | None = None,
     ) -> None:
         """Prepare to watch a run of a graph."""
         self._listener = _Listener()
@@ -170,7 +179,8 @@ class Watch:
         self.config = _heard_by(self._listener, config)
         name = graph.get_name()
         stored = self._stored()[0] is not None
-        self._run = Run(input, self.config, None if name == _UNNAMED else name, stored=stored)
+        agent = None if name == _UNNAMED else name
+        self._run = Run(input, self.config, agent, stored=stored, entrypoint=entrypoint, model=model)
 
     @contextmanager
     def held(self) -> Iterator[None]:

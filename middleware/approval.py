@@ -251,7 +251,8 @@ class Approval(Middleware):
             at = decided_at(decision, verdict.call["id"]) if "at" in decision else self._clock()
             record = record_of(verdict.call, case, decision, at, was_in_time=bool(decision.get(READ_AGAIN)))
             verdict.records.append(record)
-            report(record)
+            if READ_AGAIN not in decision:  # it was reported when it was given
+                report(record)
             if record["decision"] in ("reject", "expired", "respond"):
                 verdict.refusal = refusal(record, case)
                 return verdict

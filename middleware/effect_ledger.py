@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EffectLedger", "OnDoubt"]
 
+_REMEMBERED = 1000  # doubts that were reported
 _NAMED = uuid5(NAMESPACE_URL, "agentkit:named-effect")
 
 
@@ -86,6 +87,7 @@ class EffectLedger(Named):
         self._on_doubt = on_doubt
         self._key = key
         self._unknown = unknown
+        self._reported: set[tuple[str, str | None]] = set()
 
     def wrap_tool_call(self, request: ToolCallRequest) -> Generator[Any, Any, Any]:
         """Execute the call if it is to be, and record it."""
@@ -139,23 +141,38 @@ class EffectLedger(Named):
                 emit("ledger.served", text, tool=call.tool, tool_call_id=call.call_id)
                 return recorded(effect, call)
             doubt = Doubt(effect, call)
-            text = f"whether {call.tool} took effect is in doubt"
-            emit("ledger.in_doubt", text, level=logging.WARNING, tool=call.tool, tool_call_id=call.call_id)
             settled: Settlement | None = yield from self._settled(doubt)
             if settled is None or settled.outcome == "unknown":
                 return in_words(doubt)
             yield Blocking(partial(self.ledger.settle_attempt, effect, settled))
 
     def _settled(self, doubt: Doubt) -> Generator[Any, Any, Settlement | None]:
-        if self._on_doubt == "tell":
-            return None
+        if self._on_doubt == "ask":
+            return self._answered(doubt)
+        self._report(doubt)
         if callable(self._on_doubt):
             settled: Settlement = yield Blocking(partial(self._on_doubt, doubt))
             return settled
+        return None
+
+    def _answered(self, doubt: Doubt) -> Settlement:
+        """What a person says of it."""
         while True:  # answers to earlier doubts about this call come again when the step runs again
-            about, answer = ask(question(doubt), _checked, schema(), asker=self.name)
+            report = partial(self._report, doubt)
+            about, answer = ask(question(doubt), _checked, schema(), asker=self.name, asking=report)
             if about == doubt.id:
                 return answer
+
+    def _report(self, doubt: Doubt) -> None:
+        """Report it once: a step that waits runs again with each answer to a question beside it."""
+        call = doubt.call
+        if (told := (doubt.id, call.call_id)) in self._reported:
+            return
+        if len(self._reported) >= _REMEMBERED:
+            self._reported.clear()
+        self._reported.add(told)
+        text = f"whether {call.tool} took effect is in doubt"
+        emit("ledger.in_doubt", text, level=logging.WARNING, tool=call.tool, tool_call_id=call.call_id)
 
     # ---- around the execution
 

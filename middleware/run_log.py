@@ -7,8 +7,9 @@ from typing import ClassVar, Final
 
 from agentkit.errors import MissingDependency
 from agentkit.middleware_base import Placement
-from agentkit.telemetry.listening import Channel, Reporter
+from agentkit.telemetry.listening import Channel
 from agentkit.telemetry.observer import Observer
+from agentkit.telemetry.reporter import Reporter
 from agentkit.telemetry.settings import Redact, Telemetry
 
 __all__ = ["RunLog"]

@@ -6,11 +6,14 @@ from collections.abc import Generator
 from typing import Any, ClassVar, Final
 
 from agentkit.middleware_base import Placement
-from agentkit.telemetry.listening import Channel, Reporter
+from agentkit.telemetry.hook_spans import HookScope
+from agentkit.telemetry.listening import Channel
 from agentkit.telemetry.nested import beside_langchain_instrumentation
 from agentkit.telemetry.observer import Observer
 from agentkit.telemetry.providers import is_silent, reporter
+from agentkit.telemetry.reporter import Reporter
 from agentkit.telemetry.settings import Telemetry
+from agentkit.telemetry.spans import SpanReporter
 from agentkit.watch import Run
 
 __all__ = ["Tracing"]
@@ -54,6 +57,17 @@ class Tracing(Observer):
     def reporter(self) -> Reporter | None:
         """Who records one run; None while the application has set up nothing to record to."""
         return reporter(self.telemetry)
+
+    @property
+    def watches_hooks(self) -> bool:
+        """Whether the calls of hooks are recorded."""
+        return self.telemetry.enabled and self.telemetry.hook_spans
+
+    def watch_hook(self, middleware: str, hook: str) -> HookScope:
+        """Record one call of a hook."""
+        record = self.channel.record()
+        reporter = record.reporter if record is not None else None
+        return HookScope(reporter if isinstance(reporter, SpanReporter) else None, middleware, hook)
 
     def around_run(self, run: Run) -> Generator[Any, Any, None]:
         """Record the whole run."""

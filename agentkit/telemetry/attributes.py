@@ -16,11 +16,11 @@ from agentkit.watch import Outcome
 __all__ = [
     "event_attributes",
     "event_name",
-    "interrupt_attributes",
     "model_end",
     "model_name",
     "model_start",
     "run_end",
+    "run_events",
     "run_name",
     "run_outcome",
     "run_start",
@@ -39,7 +39,11 @@ _PARAMETERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "max_completion_tokens": (GenAI.MAX_TOKENS, (int,)),
     "frequency_penalty": (GenAI.FREQUENCY_PENALTY, (int, float)),
     "presence_penalty": (GenAI.PRESENCE_PENALTY, (int, float)),
+    "top_k": (GenAI.TOP_K, (int,)),
+    "n": (GenAI.CHOICES, (int,)),
     "seed": (GenAI.SEED, (int,)),
+    "reasoning_effort": (GenAI.EFFORT, (str,)),
+    "previous_response_id": (GenAI.PREVIOUS, (str,)),
     "ls_temperature": (GenAI.TEMPERATURE, (int, float)),
     "ls_max_tokens": (GenAI.MAX_TOKENS, (int,)),
 }
@@ -71,8 +75,10 @@ def run_start(facts: RunFacts) -> Attributes:
     given: dict[str, Any] = {
         GenAI.OPERATION: "invoke_agent",
         GenAI.AGENT_NAME: facts.agent,
+        GenAI.REQUEST_MODEL: facts.run.model,
         GenAI.CONVERSATION: facts.thread,
         Own.RUN_ID: facts.id,
+        Own.ENTRYPOINT: facts.run.entrypoint,
         Own.SEGMENT: facts.segment,
         Own.PARENT_RUN: facts.parent,
     }
@@ -116,8 +122,17 @@ def run_end(facts: RunFacts, outcome: Outcome, usage: str) -> Attributes:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def interrupt_attributes(outcome: Outcome) -> Attributes:
-    """What a pause waits for."""
+def run_events(outcome: Outcome) -> list[tuple[str, Attributes]]:
+    """What happened at the end of a run: a pause, or a limit."""
+    if outcome.status == "interrupted":
+        return [("agentkit.interrupt", _interrupt(outcome))]
+    if outcome.status == "limit" and outcome.exit is not None:
+        limit: Attributes = {"agentkit.limit.name": outcome.exit.reason, "agentkit.limit.source": outcome.exit.source}
+        return [("agentkit.limit", limit)]
+    return []
+
+
+def _interrupt(outcome: Outcome) -> Attributes:
     told: Attributes = {
         "agentkit.interrupt.kind": interrupt_kind(outcome.interrupts),
         "agentkit.interrupt.count": len(outcome.interrupts),
@@ -140,6 +155,8 @@ def model_start(call: ModelCall, facts: RunFacts) -> Attributes:
         GenAI.PROVIDER: call.provider,
         GenAI.REQUEST_MODEL: call.model,
         GenAI.CONVERSATION: facts.thread,
+        GenAI.SERVER_ADDRESS: call.server[0] if call.server is not None else None,
+        GenAI.SERVER_PORT: call.server[1] if call.server is not None else None,
         Own.STEP: call.step,
         Own.ATTEMPT: call.attempt if call.attempt > 1 else None,
     }
@@ -147,7 +164,7 @@ def model_start(call: ModelCall, facts: RunFacts) -> Attributes:
         for name in source.keys() & _PARAMETERS.keys():
             key, types = _PARAMETERS[name]
             value = source[name]
-            if not isinstance(value, types) or isinstance(value, bool):
+            if not isinstance(value, types) or isinstance(value, bool) or (key == GenAI.CHOICES and value == 1):
                 continue
             given[key] = float(cast(float, value)) if key in _DOUBLES else value
     stop = call.parameters.get("stop") or call.defaults.get("ls_stop")

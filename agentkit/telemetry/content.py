@@ -9,12 +9,23 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage, convert_to_messages
 
 from agentkit.telemetry.reading import finish_reasons
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 
-__all__ = ["definitions", "input_messages", "output_messages", "shortened", "system", "written"]
+__all__ = [
+    "definitions",
+    "given_messages",
+    "input_messages",
+    "last_reply",
+    "on_span",
+    "output_messages",
+    "redacted",
+    "shortened",
+    "system",
+    "written",
+]
 
 _ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "developer": "system"}
 _FINISH: Final = {"tool_calls": "tool_call", "tool_use": "tool_call", "end_turn": "stop", "max_tokens": "length"}
@@ -23,17 +34,24 @@ _CUT: Final = "… ({} more characters)"
 
 def written(settings: Telemetry, kind: Kind, value: Any, info: Mapping[str, Any]) -> Any:
     """A value as it is put on a span, or `DROP`."""
-    if settings.redact is not None:
-        try:
-            value = settings.redact(kind, value, info)
-        except Exception:  # who cannot say what is harmless gets nothing recorded
-            return DROP
-        if value is DROP:
-            return DROP
-    value = shortened(value, settings.max_content_chars)
-    if settings.content_format == "structured":
+    value = redacted(settings, kind, value, info)
+    return DROP if value is DROP else on_span(settings, value)
+
+
+def redacted(settings: Telemetry, kind: Kind, value: Any, info: Mapping[str, Any]) -> Any:
+    """A value as the redactor leaves it, or `DROP`."""
+    if settings.redact is None:
         return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return settings.redact(kind, value, info)
+    except Exception:  # who cannot say what is harmless gets nothing recorded
+        return DROP
+
+
+def on_span(settings: Telemetry, value: Any) -> Any:
+    """A value cut to size, in the form that spans have it in."""
+    value = shortened(value, settings.max_content_chars)
+    return value if settings.content_format == "structured" else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def shortened(value: Any, most: int) -> Any:
@@ -66,6 +84,21 @@ def output_messages(reply: AIMessage) -> list[dict[str, Any]]:
     told = finish_reasons(reply)
     ended = _FINISH.get(told[0], told[0]) if told else "tool_call" if reply.tool_calls else "stop"
     return [{"role": "assistant", "parts": list(_parts(reply)), "finish_reason": ended}]
+
+
+def given_messages(given: Any) -> list[dict[str, Any]]:
+    """What a caller gave a run, as far as it is messages."""
+    messages = given.get("messages") if isinstance(given, Mapping) else None
+    if not messages:
+        return []
+    return input_messages(convert_to_messages([messages] if isinstance(messages, str) else messages))
+
+
+def last_reply(values: Any) -> list[dict[str, Any]]:
+    """What a run answered: the last message of its final state, if it is the model's."""
+    messages = values.get("messages") if isinstance(values, Mapping) else None
+    last = messages[-1] if messages else None
+    return output_messages(last) if isinstance(last, AIMessage) else []
 
 
 def definitions(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -47,6 +47,8 @@ class ModelCall:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """The run's metadata, where LangChain tells what the model was made with (`ls_temperature`, ...)."""
     messages: Sequence[BaseMessage]
+    server: tuple[str, int] | None = None
+    """The host and port that it is sent to, if the model says."""
     step: int | None = None
     """The number of the model step, from 1; None for a call that is not the loop's own."""
     attempt: int = 1

@@ -8,7 +8,6 @@ nested agents only the innermost that listens hears a request.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from functools import cache
 from threading import Lock
@@ -26,6 +25,7 @@ from opentelemetry import context as otel
 from agentkit import events
 from agentkit._compat import is_resumed
 from agentkit.events import Event
+from agentkit.telemetry.endpoint import endpoint
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
 from agentkit.telemetry.guard import guarded
 from agentkit.telemetry.reading import (
@@ -38,45 +38,14 @@ from agentkit.telemetry.reading import (
     signal_outcome,
     usage_of,
 )
+from agentkit.telemetry.reporter import Reporter
 from agentkit.watch import Outcome, Run
 
-__all__ = ["Channel", "ModelScope", "Record", "Reporter", "RunScope", "ToolScope", "new_facts"]
+__all__ = ["Channel", "ModelScope", "Record", "RunScope", "ToolScope", "new_facts"]
 
 _MODEL_NODE: Final = "model"
 _RUN_ID: Final = "agentkit.run_id"  # in what is stored with a checkpoint
 _SEGMENT: Final = "agentkit.run_segment"
-
-
-class Reporter:
-    """Makes something of the facts: spans, metrics, a log. What it does not care for, it leaves as it is here."""
-
-    def run_started(self, facts: RunFacts) -> otel.Context | None:
-        """A run starts; what is returned is the context in which it goes on."""
-
-    def run_ended(self, facts: RunFacts, outcome: Outcome) -> None:
-        """It ended or paused."""
-
-    def model_started(self, facts: RunFacts, call: ModelCall, parent: otel.Context) -> otel.Context | None:
-        """A request is sent; what is returned is the context in which that happens."""
-
-    def model_chunk(self, call: ModelCall, since: float) -> None:
-        """A further chunk of the reply arrived, this many seconds after the one before."""
-
-    def model_ended(self, facts: RunFacts, call: ModelCall) -> None:
-        """The reply is there, or the request failed."""
-
-    def tool_started(self, facts: RunFacts, call: ToolCall) -> otel.Context | None:
-        """A tool is called; what is returned is the context in which that happens."""
-
-    def tool_ended(self, facts: RunFacts, call: ToolCall) -> None:
-        """The call is over."""
-
-    def happened(self, facts: RunFacts, event: Event) -> None:
-        """Somebody reported an event."""
-
-    def scope(self) -> AbstractContextManager[Any] | None:
-        """Entered whenever the run goes on."""
-        return None
 
 
 class Channel:
@@ -107,10 +76,10 @@ def _register(channel: Channel) -> None:
 class _Slot:
     """The model step at hand: the context around it, and the requests that it made."""
 
-    __slots__ = ("base", "calls")
+    __slots__ = ("base", "calls", "model")
 
-    def __init__(self, base: otel.Context) -> None:
-        self.base = base
+    def __init__(self, base: otel.Context, model: Any) -> None:
+        self.base, self.model = base, model
         self.calls: list[tuple[UUID, ModelCall]] = []
 
 
@@ -166,16 +135,17 @@ class Record:
     def model_started(self, request: UUID, messages: Any, metadata: dict[str, Any], parameters: dict[str, Any]) -> None:
         """A request is sent."""
         step, attempt = self._counted(metadata)
+        slot = self.channel.slot.get()
         call = ModelCall(
             model=model_of(metadata, parameters),
             provider=provider_of(metadata),
             parameters=parameters,
             defaults=metadata,
             messages=messages,
+            server=endpoint(slot.model) if slot is not None else None,
             step=step,
             attempt=attempt,
         )
-        slot = self.channel.slot.get()
         parent = slot.base if slot is not None else otel.get_current()
         context = self.reporter.model_started(self.facts, call, parent)
         self._open[request] = call
@@ -336,14 +306,15 @@ class RunScope:
 class ModelScope:
     """Around a model step: sets the context back, and ends requests that were broken off without a word."""
 
-    __slots__ = ("_context", "_hearing", "_record", "_slot", "_token")
+    __slots__ = ("_context", "_hearing", "_model", "_record", "_slot", "_token")
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, model: Any) -> None:
         self._record = record
+        self._model = model if record.facts.run.entrypoint else None  # elsewhere a wrap further in may ask another
 
     def __enter__(self) -> None:
         base = otel.get_current()
-        self._slot = _Slot(base)
+        self._slot = _Slot(base, self._model)
         self._token = self._record.channel.slot.set(self._slot)
         self._hearing = self._record.channel.hearing.set(self._record.hearing)
         self._context = otel.attach(base)

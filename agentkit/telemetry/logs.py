@@ -14,10 +14,10 @@ from agentkit.logging import get_logger, in_context
 from agentkit.telemetry import content
 from agentkit.telemetry.attributes import run_outcome
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
-from agentkit.telemetry.listening import Reporter
 from agentkit.telemetry.metrics import waited
 from agentkit.telemetry.propagation import predecessor
-from agentkit.telemetry.reading import error_type, interrupt_kind
+from agentkit.telemetry.reading import decisions, error_type, interrupt_kind
+from agentkit.telemetry.reporter import Reporter
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 from agentkit.watch import Outcome
 
@@ -52,11 +52,12 @@ class LogReporter(Reporter):
         self._about = {key: value for key, value in about.items() if value is not None}
         self._log = _LOGGER.bind(**self._about)
         if not facts.resumed:
-            self._say(logging.INFO, "agent.run.started", {"segment": facts.segment})
+            self._say(logging.INFO, "agent.run.started", {"segment": facts.segment, "entrypoint": facts.run.entrypoint})
             return None
         wait, before = waited(facts), predecessor(facts)
         told = {"segment": facts.segment, "wait_s": wait and round(wait, 3)}
         previous = f"{before.trace_id:032x}" if before is not None else None
+        told |= decisions(facts.run.input)
         self._say(logging.INFO, "agent.run.resumed", {**told, "prev_trace_id": previous})
         return None
 

@@ -16,7 +16,7 @@ from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observa
 
 from agentkit.events import Event
 from agentkit.telemetry.attributes import run_outcome
-from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
+from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall, Usage
 from agentkit.telemetry.reading import error_type, interrupt_kind
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.watch import Outcome
@@ -85,7 +85,24 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
     ),
     "gen_ai.client.inference.usage.input_tokens": Instrument("counter", "{token}", _FAILED, (), "next", "Tokens sent"),
     "gen_ai.client.inference.usage.output_tokens": Instrument("counter", "{token}", _FAILED, (), "next", "Tokens got"),
-    "gen_ai.invoke_agent.duration": Instrument("histogram", "s", _RUN | _TOLD, _G, "both", "Runs of an agent"),
+    "gen_ai.client.inference.usage.cache_read.input_tokens": Instrument(
+        "counter", "{token}", _FAILED, (), "next", "Tokens read from a cache"
+    ),
+    "gen_ai.client.inference.usage.cache_write.input_tokens": Instrument(
+        "counter", "{token}", _FAILED, (), "next", "Tokens written to a cache"
+    ),
+    "gen_ai.client.inference.usage.reasoning.output_tokens": Instrument(
+        "counter", "{token}", _FAILED, (), "next", "Tokens of reasoning"
+    ),
+    "gen_ai.client.inference.operation.input_tokens": Instrument(
+        "histogram", "{token}", _FAILED, _T, "next", "Tokens sent in a request"
+    ),
+    "gen_ai.client.inference.operation.output_tokens": Instrument(
+        "histogram", "{token}", _FAILED, _T, "next", "Tokens got in a reply"
+    ),
+    "gen_ai.invoke_agent.duration": Instrument(
+        "histogram", "s", _RUN | _TOLD | {GenAI.REQUEST_MODEL}, _G, "both", "Runs of an agent"
+    ),
     "gen_ai.invoke_agent.inference_calls": Instrument(
         "histogram", "{inference_call}", _RUN, _N, "both", "Requests to models in a run"
     ),
@@ -113,6 +130,9 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
     "agentkit.limits": Instrument(
         "counter", "{event}", _own("agentkit.limit.name"), description="Runs that a limit ended"
     ),
+    "agentkit.hook.duration": Instrument(
+        "histogram", "s", _own(Own.HOOK_OF, Own.HOOK), _D, description="What hooks of middlewares take themselves"
+    ),
     "agentkit.usage.missing": Instrument(
         "counter",
         "{reply}",
@@ -123,6 +143,16 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
         "counter", "{error}", _own("agentkit.site"), description="Failures of telemetry itself"
     ),
 }
+
+
+_USED: Final = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cache_read": "cache_read.input_tokens",
+    "cache_write": "cache_write.input_tokens",
+    "reasoning": "reasoning.output_tokens",
+}
+"""Fields of `Usage`, and what the conventions' head calls them."""
 
 
 class _Active:
@@ -164,6 +194,7 @@ class Metrics:
         """Create the instruments of a layer; see `Telemetry.metrics_semconv`."""
         meter = provider.get_meter("agentkit", version)
         self._active = _Active.of(provider, meter)
+        self._is_next = layer != "current"
         self._record: dict[str, Callable[..., None]] = {}
         for name, told in INSTRUMENTS.items():
             observed = told.kind == "observable_up_down_counter"
@@ -198,7 +229,7 @@ class Metrics:
         agent = _agent(facts.agent)
         status, reason = run_outcome(facts, outcome)
         failed = error_type(outcome.error) if status == "error" and outcome.error is not None else None
-        told = _failed({**agent, Own.OUTCOME: status}, failed)
+        told = _failed(_run(facts.agent, facts.run.model, status), failed)
         self._active.add(facts.agent, -1)
         self._add("gen_ai.invoke_agent.duration", facts.duration, told, context)
         self._add("gen_ai.invoke_agent.inference_calls", facts.model_calls, agent, context)
@@ -233,16 +264,33 @@ class Metrics:
         for side in ("input", "output"):
             if (count := getattr(usage, side)) is not None:
                 self._add("gen_ai.client.token.usage", count, {**told, GenAI.TOKEN_TYPE: side}, context)
-                self._add(f"gen_ai.client.inference.usage.{side}_tokens", count, told, context)
+        if self._is_next:
+            self._used(usage, told, context)
         if call.reply is not None and usage.input is None:
             model = _known({GenAI.PROVIDER: call.provider, GenAI.REQUEST_MODEL: call.model})
             self._add("agentkit.usage.missing", 1, model, context)
+
+    def _used(self, usage: Usage, told: Mapping[str, Any], context: Context | None) -> None:
+        """Tokens under the names of the conventions' head."""
+        for field, name in _USED.items():
+            if (count := getattr(usage, field)) is not None:
+                self._add(f"gen_ai.client.inference.usage.{name}", count, told, context)
+                if field in ("input", "output"):
+                    self._add(f"gen_ai.client.inference.operation.{name}", count, told, context)
 
     def tool_ended(self, facts: RunFacts, call: ToolCall, context: Context | None) -> None:
         """A call of a tool is over."""
         name = call.name if call.tool is not None else "_OTHER"  # a model may ask for any name
         told = _failed(_tool(name, facts.agent, call.outcome), call.error_type)
         self._add("gen_ai.execute_tool.duration", call.duration, told, context)
+
+    def hook_ended(self, middleware: str, hook: str, own: float, context: Context | None) -> None:
+        """A call of a middleware's hook is over; it took this many seconds itself."""
+        self._add("agentkit.hook.duration", own, {Own.HOOK_OF: middleware, Own.HOOK: hook}, context)
+
+    def failed(self, site: str) -> None:
+        """Telemetry itself failed."""
+        self._add("agentkit.telemetry.errors", 1, {"agentkit.site": site})
 
     def happened(self, event: Event) -> None:
         """An event was reported."""
@@ -286,6 +334,11 @@ def _agent(name: str | None) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=_SETS)
+def _run(agent: str | None, model: str | None, outcome: str) -> Mapping[str, Any]:
+    return _known({GenAI.AGENT_NAME: agent, GenAI.REQUEST_MODEL: model, Own.OUTCOME: outcome})
+
+
+@lru_cache(maxsize=_SETS)
 def _tool(name: str, agent: str | None, outcome: str) -> Mapping[str, Any]:
     told = {GenAI.TOOL_NAME: name, GenAI.TOOL_TYPE: "function", GenAI.AGENT_NAME: agent, Own.OUTCOME: outcome}
     return _known(told)
@@ -294,10 +347,13 @@ def _tool(name: str, agent: str | None, outcome: str) -> Mapping[str, Any]:
 def _model(call: ModelCall) -> Mapping[str, Any]:
     told = call.reply.response_metadata if call.reply is not None else {}
     answered = told.get("model_name") or told.get("model")
-    return _request(call.provider, call.model, answered if isinstance(answered, str) else None)
+    return _request(call.provider, call.model, answered if isinstance(answered, str) else None, call.server)
 
 
 @lru_cache(maxsize=_SETS)
-def _request(provider: str, model: str | None, answered: str | None) -> Mapping[str, Any]:
+def _request(
+    provider: str, model: str | None, answered: str | None, server: tuple[str, int] | None
+) -> Mapping[str, Any]:
     told = {GenAI.PROVIDER: provider, GenAI.REQUEST_MODEL: model, GenAI.RESPONSE_MODEL: answered}
-    return {GenAI.OPERATION: "chat", **_known(told)}
+    where = {GenAI.SERVER_ADDRESS: server[0], GenAI.SERVER_PORT: server[1]} if server is not None else {}
+    return {GenAI.OPERATION: "chat", **_known(told), **where}

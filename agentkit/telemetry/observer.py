@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from langgraph.types import Command
 
 from agentkit.middleware_base import Middleware
-from agentkit.telemetry.listening import Channel, ModelScope, Record, Reporter, RunScope, ToolScope, new_facts
+from agentkit.telemetry.listening import Channel, ModelScope, Record, RunScope, ToolScope, new_facts
+from agentkit.telemetry.reporter import Reporter
 from agentkit.watch import SAVED, Outcome, Run
 
 __all__ = ["Observer"]
@@ -65,14 +66,14 @@ class Observer(Middleware):
         """Hear a model step."""
         if (record := self._record()) is None:
             return handler(request)
-        with ModelScope(record):
+        with ModelScope(record, request.model):
             return handler(request)
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """As `wrap_model_call`."""
         if (record := self._record()) is None:
             return await handler(request)
-        with ModelScope(record):
+        with ModelScope(record, request.model):
             return await handler(request)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:

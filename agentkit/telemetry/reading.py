@@ -15,6 +15,7 @@ from agentkit.transcript import SYNTHETIC
 from agentkit.transient import status_of
 
 __all__ = [
+    "decisions",
     "error_type",
     "finish_reasons",
     "interrupt_kind",
@@ -26,6 +27,9 @@ __all__ = [
     "usage_of",
 ]
 
+_CONSENTS: Final = ("approve", "edit")
+_REFUSALS: Final = ("reject", "respond")
+_UNDECIDED: Final[dict[str, int | None]] = {"approved": None, "rejected": None}
 _APPROVALS: Final = ("tool_approval", "approval")
 
 
@@ -95,6 +99,15 @@ def result_of(returned: Any, call_id: str | None) -> ToolMessage | None:
 def is_rejected(result: ToolMessage) -> bool:
     """Whether a result stands in for a call that was not executed."""
     return bool(result.additional_kwargs.get(SYNTHETIC)) and result.status == "error"
+
+
+def decisions(given: Any) -> dict[str, int | None]:
+    """How many decisions on calls a run is resumed with; None where there are none, as with other answers."""
+    answer = given.resume if isinstance(given, Command) else None
+    answers = answer.values() if isinstance(answer, Mapping) and "type" not in answer else [answer]
+    types = [one.get("type") for one in answers if isinstance(one, Mapping)]
+    decided = [each in _CONSENTS for each in types if each in _CONSENTS or each in _REFUSALS]
+    return {"approved": sum(decided), "rejected": len(decided) - sum(decided)} if decided else _UNDECIDED
 
 
 def interrupt_kind(interrupts: tuple[Interrupt, ...]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["FORWARD", "PROVIDERS", "GenAI", "Own"]
+__all__ = ["FORWARD", "MCP", "PROVIDERS", "GenAI", "Own"]
 
 
 class GenAI:
@@ -28,6 +28,10 @@ class GenAI:
     MAX_TOKENS: Final = "gen_ai.request.max_tokens"
     FREQUENCY_PENALTY: Final = "gen_ai.request.frequency_penalty"
     PRESENCE_PENALTY: Final = "gen_ai.request.presence_penalty"
+    TOP_K: Final = "gen_ai.request.top_k"
+    CHOICES: Final = "gen_ai.request.choice.count"
+    EFFORT: Final = "gen_ai.request.reasoning.level"
+    PREVIOUS: Final = "gen_ai.request.previous_response.id"
     SEED: Final = "gen_ai.request.seed"
     STOP: Final = "gen_ai.request.stop_sequences"
 
@@ -76,9 +80,23 @@ class Own:
     REEXECUTED: Final = "agentkit.tool.reexecuted"
     DROPPED: Final = "agentkit.events.dropped"
     LINK: Final = "agentkit.link.type"
+    ENTRYPOINT: Final = "agentkit.entrypoint"
+    HOOK: Final = "agentkit.hook.name"
+    HOOK_OF: Final = "agentkit.hook.middleware"
+
+
+class MCP:
+    """Names of the conventions for the Model Context Protocol."""
+
+    METHOD: Final = "mcp.method.name"
+    PROTOCOL: Final = "mcp.protocol.version"
+    SESSION: Final = "mcp.session.id"
+    TRANSPORT: Final = "network.transport"
 
 
 FORWARD: Final[Mapping[str, str]] = {
+    GenAI.EFFORT: "2026-12: recommended by the conventions' head; emitted by opentelemetry-util-genai 1.3b0",
+    GenAI.PREVIOUS: "2026-12: recommended by the conventions' head; emitted by opentelemetry-util-genai 1.3b0",
     GenAI.CACHE_WRITE: "2026-12: replaces cache_creation; emitted by opentelemetry-util-genai 1.3b0",
 }
 """Names that the installed constants package does not have yet, with when and why they are used all the same."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from opentelemetry.metrics import MeterProvider
-from opentelemetry.trace import TracerProvider
+from opentelemetry.trace import Span, TracerProvider
 
 from agentkit.errors import ConfigurationError
+from agentkit.telemetry.capture import MODES, Capture, Mode, asked_for
 
-__all__ = ["DROP", "Kind", "Redact", "Telemetry"]
+if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider, LogRecord
+
+__all__ = ["DROP", "ContentHook", "Kind", "Redact", "Telemetry"]
 
 Kind: TypeAlias = Literal["input", "output", "system", "tool_args", "tool_result", "exception"]
 
@@ -30,8 +33,30 @@ DROP: Final = _Drop()
 Redact: TypeAlias = Callable[[Kind, Any, Mapping[str, Any]], Any]
 """`redact(kind, value, info)`: what is recorded in place of the value, or `DROP`."""
 
-_CAPTURE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-_ON_SPANS: Final = frozenset({"SPAN_ONLY", "SPAN_AND_EVENT"})
+
+class ContentHook(Protocol):
+    """Told of the content of each request to a model; takes the arguments that the official `CompletionHook` takes."""
+
+    def on_completion(
+        self,
+        *,
+        inputs: list[dict[str, Any]],
+        outputs: list[dict[str, Any]],
+        system_instruction: list[dict[str, Any]],
+        tool_definitions: list[dict[str, Any]] | None = None,
+        span: Span | None = None,
+        log_record: LogRecord | None = None,
+    ) -> None:
+        """Upload or change content; what is recorded is what the lists hold afterwards.
+
+        Args:
+            inputs: The history, in the conventions' shape, redacted.
+            outputs: The reply; empty if the request failed.
+            system_instruction: The system prompt as parts.
+            tool_definitions: The tools that were offered.
+            span: The request's span, for references to what was uploaded; None if none is made.
+            log_record: The event that is about to be written, if one is.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +72,22 @@ class Telemetry:
     meter_provider: MeterProvider | None = None
     """Where metrics go. Default: the application's global provider."""
 
-    capture_content: bool | None = None
-    """Whether messages, system prompt, tool definitions, arguments and results are put on spans. Default: what the
-    variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says (`SPAN_ONLY` or `SPAN_AND_EVENT`), else no."""
+    logger_provider: LoggerProvider | None = None
+    """Where events go that are records of OpenTelemetry's Logs API: failed requests, and what `emit_events` and
+    `event_signal` ask for. Default: the application's global provider."""
+
+    capture_content: bool | Mode | None = None
+    """Whether messages, system prompt and tool definitions are put on spans (with arguments and results), on events
+    (see `emit_events`) or on both: `"NO_CONTENT"`, `"SPAN_ONLY"`, `"EVENT_ONLY"`, `"SPAN_AND_EVENT"`; True is
+    `"SPAN_ONLY"`. Default: what the variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says, else no."""
+
+    emit_events: bool | None = None
+    """Whether each request is also an event `gen_ai.client.inference.operation.details`. Default: what the variable
+    `OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT` says, else yes if content is captured on events."""
+
+    content_hook: ContentHook | None = None
+    """Told of the content of each request, whatever is captured or sampled; see `ContentHook`. If it fails, the content
+    of that request is left out."""
 
     content_format: Literal["json", "structured"] = "json"
     """Content as a JSON string, which viewers read, or as structured attribute values."""
@@ -68,6 +106,12 @@ class Telemetry:
 
     suppress_nested: bool = True
     """Whether a provider's instrumentation is asked to be silent around the agent's own model calls."""
+
+    hook_spans: bool = False
+    """Whether each call of a middleware's hook is a span, and is timed as `agentkit.hook.duration`."""
+
+    event_signal: Literal["span", "log", "both"] = "span"
+    """What agentkit's own events (gates, retries, pauses, ...) become: events of a span, records of the Logs API."""
 
     gate_events: Literal["non_allow", "all"] = "non_allow"
     """Which decisions of gates become events of a span. All are counted."""
@@ -90,6 +134,7 @@ class Telemetry:
         """
         known: Mapping[str, tuple[str, ...]] = {
             "content_format": ("json", "structured"),
+            "event_signal": ("span", "log", "both"),
             "gate_events": ("non_allow", "all"),
             "resume": ("link", "parent"),
             "agent_usage": ("semconv", "aggregated", "off"),
@@ -98,11 +143,15 @@ class Telemetry:
         for name, values in known.items():
             if getattr(self, name) not in values:
                 raise ConfigurationError(f"Telemetry: {name} is one of {values}, not {getattr(self, name)!r}.")
+        if isinstance(self.capture_content, str) and self.capture_content not in MODES:
+            raise ConfigurationError(f"Telemetry: capture_content is one of {MODES}, not {self.capture_content!r}.")
         if self.max_content_chars < 1:
             raise ConfigurationError(f"Telemetry: max_content_chars is at least 1, not {self.max_content_chars}.")
 
     def captures(self) -> bool:
         """Whether content goes on spans."""
-        if self.capture_content is not None:
-            return self.capture_content
-        return os.environ.get(_CAPTURE, "").strip().upper() in _ON_SPANS
+        return self.capture().on_spans
+
+    def capture(self) -> Capture:
+        """Where content goes."""
+        return asked_for(self.capture_content)

@@ -22,21 +22,22 @@ from agentkit.events import Event
 from agentkit.telemetry import attributes as told
 from agentkit.telemetry import content
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
-from agentkit.telemetry.listening import Reporter
 from agentkit.telemetry.metrics import Metrics, waited
 from agentkit.telemetry.nested import Nested, silenced
 from agentkit.telemetry.propagation import leave, links, predecessor
+from agentkit.telemetry.reading import decisions, error_type, signal_outcome
+from agentkit.telemetry.reporter import Reporter
 from agentkit.telemetry.semconv import GenAI, Own
 from agentkit.telemetry.settings import DROP, Kind, Telemetry
 from agentkit.watch import Outcome
 
-__all__ = ["SpanReporter"]
+__all__ = ["Recorded", "SpanReporter", "resumed"]
 
 _MOST_EVENTS: Final = 100  # the SDK keeps 128 of a span, and the last ones matter most
 
 
 @dataclass(slots=True)
-class _Recorded:
+class Recorded:
     """What is kept with a call while it goes on."""
 
     span: Span | None
@@ -86,7 +87,7 @@ class SpanReporter(Reporter):
         if facts.run.stored:
             leave(facts, span)
         if facts.resumed and span.is_recording():
-            span.add_event("agentkit.resume", _resumed(facts))
+            self._note(span, "agentkit.resume", resumed(facts))
         self._context = set_span_in_context(span, base)
         return self._context
 
@@ -95,16 +96,16 @@ class SpanReporter(Reporter):
         span = self._span
         if span is not None:
             if span.is_recording():
-                if outcome.status == "interrupted":
-                    span.add_event("agentkit.interrupt", told.interrupt_attributes(outcome))
-                if outcome.status == "limit" and outcome.exit is not None:
-                    limit = {"agentkit.limit.name": outcome.exit.reason, "agentkit.limit.source": outcome.exit.source}
-                    span.add_event("agentkit.limit", limit)
+                for name, attributes in told.run_events(outcome):
+                    self._note(span, name, attributes)
                 span.set_attributes(told.run_end(facts, outcome, self._settings.agent_usage))
                 if self._events > _MOST_EVENTS:
                     span.set_attribute(Own.DROPPED, self._events - _MOST_EVENTS)
                 if outcome.status == "error":
                     self._fail(span, outcome.error)
+                if self._captures:
+                    self._write(span, "input", GenAI.INPUT_MESSAGES, content.given_messages(facts.run.input))
+                    self._write(span, "output", GenAI.OUTPUT_MESSAGES, content.last_reply(outcome.values))
             span.end()
         if self._metrics is not None:
             self._metrics.run_ended(facts, outcome, self._context)
@@ -115,7 +116,7 @@ class SpanReporter(Reporter):
         """Start a request's span."""
         if not self._settings.model_spans:
             return None
-        call.recorded = recorded = _Recorded(None, parent)
+        call.recorded = recorded = Recorded(None, parent)
         if self._tracer is None:
             return None
         recorded.span = span = self._tracer.start_span(
@@ -138,7 +139,7 @@ class SpanReporter(Reporter):
 
     def model_ended(self, facts: RunFacts, call: ModelCall) -> None:
         """End a request's span."""
-        recorded: _Recorded | None = call.recorded
+        recorded: Recorded | None = call.recorded
         if recorded is None:
             return
         if (span := recorded.span) is not None:
@@ -164,12 +165,12 @@ class SpanReporter(Reporter):
         if self._captures and span.is_recording():
             self._write(span, "tool_args", GenAI.TOOL_ARGUMENTS, call.arguments, tool=call.name)
         context = set_span_in_context(span, base)
-        call.recorded = _Recorded(span, context)
+        call.recorded = Recorded(span, context)
         return context
 
     def tool_ended(self, facts: RunFacts, call: ToolCall) -> None:
         """End a call's span."""
-        recorded: _Recorded | None = call.recorded
+        recorded: Recorded | None = call.recorded
         if recorded is not None and recorded.span is not None:
             span = recorded.span
             if span.is_recording():
@@ -182,6 +183,30 @@ class SpanReporter(Reporter):
             span.end()
         if self._metrics is not None:
             self._metrics.tool_ended(facts, call, recorded.context if recorded is not None else None)
+
+    # ---- calls of hooks
+
+    def hook_started(self, middleware: str, hook: str) -> Span | None:
+        """Start the span of a call of a middleware's hook."""
+        if self._tracer is None:
+            return None
+        told = {Own.HOOK_OF: middleware, Own.HOOK: hook}
+        return self._tracer.start_span(f"hook {middleware}.{hook}", None, SpanKind.INTERNAL, told)
+
+    def hook_ended(
+        self, span: Span | None, middleware: str, hook: str, own: float, failed: BaseException | None
+    ) -> None:
+        """End it, after this many seconds of its own."""
+        outcome = signal_outcome(failed) if failed is not None else None
+        if span is not None:
+            if outcome is not None:
+                span.set_attribute(Own.OUTCOME, outcome)
+            elif failed is not None:
+                span.set_attribute(GenAI.ERROR_TYPE, error_type(failed))
+                self._fail(span, failed)
+            span.end()
+        if self._metrics is not None:
+            self._metrics.hook_ended(middleware, hook, own, set_span_in_context(span) if span is not None else None)
 
     # ---- events
 
@@ -199,7 +224,14 @@ class SpanReporter(Reporter):
                 self._events += 1
                 if self._events > _MOST_EVENTS:
                     return
-        span.add_event(told.event_name(event), told.event_attributes(event))
+        self._note(span, told.event_name(event), told.event_attributes(event))
+
+    def failed(self, site: str) -> bool:
+        """Count a failure of telemetry itself; False if nothing is counted here."""
+        if self._metrics is None:
+            return False
+        self._metrics.failed(site)
+        return True
 
     def _is_shown(self, event: Event) -> bool:
         allowed = event.name == "gate.decision" and event.fields.get("decision") == "allow"
@@ -207,13 +239,18 @@ class SpanReporter(Reporter):
 
     # ---- small parts
 
+    def _note(self, span: Span, name: str, attributes: dict[str, Any]) -> None:
+        span.add_event(name, attributes)
+
     def _fail(self, span: Span, error: BaseException | None) -> None:
-        """Mark a span as failed. An exception's text may hold anything, so it is left out unless it is asked for."""
-        text: Any = None
-        if error is not None and self._settings.exception_messages:
-            text = content.written(self._settings, "exception", str(error), {"type": type(error).__name__})
-            text = None if text is DROP else str(error) if self._settings.redact is None else str(text)
-        span.set_status(Status(StatusCode.ERROR, text))
+        span.set_status(Status(StatusCode.ERROR, self._text(error) if error is not None else None))
+
+    def _text(self, error: BaseException) -> str | None:
+        """An exception's text, which may hold anything: it is left out unless it is asked for."""
+        if not self._settings.exception_messages:
+            return None
+        text = content.redacted(self._settings, "exception", str(error), {"type": type(error).__name__})
+        return None if text is DROP else str(text)
 
     def _write(self, span: Span, kind: Kind, key: str, value: Any, **info: Any) -> None:
         if not value and kind != "tool_args":
@@ -223,7 +260,9 @@ class SpanReporter(Reporter):
             span.set_attribute(key, text)
 
 
-def _resumed(facts: RunFacts) -> dict[str, Any]:
+def resumed(facts: RunFacts) -> dict[str, Any]:
+    """What is known of a run that goes on from a pause."""
     configurable = facts.saved.config.get("configurable", {}) if facts.saved is not None else {}
-    found = {Own.CHECKPOINT: configurable.get("checkpoint_id"), "agentkit.resume.wait_s": waited(facts)}
+    decided = {f"agentkit.resume.{how}": count for how, count in decisions(facts.run.input).items()}
+    found = {Own.CHECKPOINT: configurable.get("checkpoint_id"), "agentkit.resume.wait_s": waited(facts), **decided}
     return {key: value for key, value in found.items() if value is not None}

@@ -12,7 +12,6 @@ Needs the OpenTelemetry SDK (`pip install 'agentkit[otel]'`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -22,7 +21,8 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
 from agentkit.telemetry.metrics import INSTRUMENTS
-from agentkit.telemetry.semconv import FORWARD, GenAI
+from agentkit.telemetry.semconv import FORWARD, GenAI, Own
+from agentkit.testing._content_shape import shape_findings
 
 __all__ = ["CONTENT", "SPANS", "SpanChecker", "SpanRule", "metric_findings", "registered"]
 
@@ -70,7 +70,7 @@ SPANS: Final[Mapping[str, SpanRule]] = {
         SpanKind.INTERNAL,
         GenAI.AGENT_NAME,
         frozenset({GenAI.OPERATION}),
-        frozenset({GenAI.OPERATION, GenAI.AGENT_NAME, GenAI.CONVERSATION}),
+        frozenset({GenAI.OPERATION, GenAI.AGENT_NAME, GenAI.REQUEST_MODEL, GenAI.CONVERSATION}),
     ),
     "chat": SpanRule(
         SpanKind.CLIENT,
@@ -107,14 +107,7 @@ _DOUBLES: Final = frozenset(
     {GenAI.TEMPERATURE, GenAI.TOP_P, GenAI.FREQUENCY_PENALTY, GenAI.PRESENCE_PENALTY, GenAI.FIRST_CHUNK}
 )
 _LISTS: Final = frozenset({GenAI.FINISH_REASONS, GenAI.STOP})
-_MESSAGE_PARTS: Final[Mapping[str, frozenset[str]]] = {
-    "text": frozenset({"content"}),
-    "reasoning": frozenset({"content"}),
-    "tool_call": frozenset({"name"}),
-    "tool_call_response": frozenset({"response"}),
-    "blob": frozenset({"modality", "content"}),
-    "uri": frozenset({"modality", "uri"}),
-}
+_MCP: Final = frozenset({"mcp.method.name", "mcp.protocol.version", "mcp.session.id", "network.transport"})
 
 
 def _at(span: Any) -> SpanContext:
@@ -167,6 +160,9 @@ class SpanChecker(SpanProcessor):
         told = dict(span.attributes or {})
         yield from self._names(told, known)
         rule = SPANS.get(str(told.get(GenAI.OPERATION)))
+        if rule is None and Own.HOOK in told:
+            yield from _of_hook(span, told)
+            return
         if rule is None:
             yield f"the operation {told.get(GenAI.OPERATION)!r} is not one of {sorted(SPANS)}"
             return
@@ -188,6 +184,9 @@ class SpanChecker(SpanProcessor):
                 yield f"{name} is deprecated"
             elif name.startswith("gen_ai.") and name not in known:
                 yield f"{name} is no name of the conventions"
+            elif name in _MCP:
+                if told.get(GenAI.OPERATION) != "execute_tool" or "mcp.method.name" not in told:
+                    yield f"{name} belongs to a call of a tool, with mcp.method.name"
             elif not name.startswith(("gen_ai.", *self.own)) and name not in _COMMON:
                 yield f"{name} has a foreign prefix"
             if name in CONTENT and not self.captured:
@@ -209,6 +208,18 @@ class SpanChecker(SpanProcessor):
                 calls.add(call)
 
 
+def _of_hook(span: ReadableSpan, told: Mapping[str, Any]) -> Iterator[str]:
+    """A hook is no operation of the conventions."""
+    wanted = f"hook {told.get(Own.HOOK_OF)}.{told[Own.HOOK]}"
+    if span.name != wanted:
+        yield f"should be named {wanted!r}"
+    if span.kind is not SpanKind.INTERNAL:
+        yield f"is {span.kind.name}, should be INTERNAL"
+    if GenAI.OPERATION in told:
+        yield f"names the operation {told[GenAI.OPERATION]!r}; a hook is none"
+    yield from _status(span, told)
+
+
 def _types(told: Mapping[str, Any]) -> Iterator[str]:
     for name, value in told.items():
         if name in _TEXTS:
@@ -220,32 +231,12 @@ def _types(told: Mapping[str, Any]) -> Iterator[str]:
         elif name.startswith("gen_ai.usage.") or name == GenAI.MAX_TOKENS:
             wanted = int
         elif name in CONTENT:
-            yield from _messages(name, value)
+            yield from shape_findings(name, value)
             continue
         else:
             continue
         if not isinstance(value, wanted) or isinstance(value, bool):
             yield f"{name} is {type(value).__name__}, should be {wanted.__name__}"
-
-
-def _messages(name: str, value: Any) -> Iterator[str]:
-    """Content has the conventions' shape, as text or as structure."""
-    try:
-        content = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        yield f"{name} is no JSON"
-        return
-    if name not in (GenAI.INPUT_MESSAGES, GenAI.OUTPUT_MESSAGES):
-        return
-    for message in content:
-        if message.get("role") not in ("user", "assistant", "system", "tool"):
-            yield f"{name}: a message has the role {message.get('role')!r}"
-        if name == GenAI.OUTPUT_MESSAGES and "finish_reason" not in message:
-            yield f"{name}: a message lacks its finish_reason"
-        for part in message.get("parts", ()):
-            wanted = _MESSAGE_PARTS.get(part.get("type"))
-            if wanted is None or not wanted <= part.keys():
-                yield f"{name}: a part of type {part.get('type')!r} lacks {sorted((wanted or set()) - part.keys())}"
 
 
 def _status(span: ReadableSpan, told: Mapping[str, Any]) -> Iterator[str]:

@@ -187,6 +187,22 @@ assert not is_placeholder(metrics.get_meter_provider())
     assert done.returncode == 0, done.stderr
 
 
+def test_a_logger_provider_is_there_once_the_application_has_set_one() -> None:
+    script = """
+import sys
+from agentkit._compat import log_records, loggers
+assert "opentelemetry._logs" not in sys.modules and loggers() is None
+from opentelemetry._logs import LogRecord, SeverityNumber, set_logger_provider
+from opentelemetry.sdk._logs import LoggerProvider
+assert loggers() is None and log_records() == (LogRecord, SeverityNumber)
+provider = LoggerProvider()
+set_logger_provider(provider)
+assert loggers() is provider
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_without_the_official_instrumentations_package_nothing_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     _compat._inference_data.cache_clear()
     monkeypatch.setitem(sys.modules, "opentelemetry.util.genai._inference_invocation", None)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -18,6 +20,9 @@ from agentkit.middleware import Tracing
 from agentkit.telemetry import Telemetry
 from agentkit.testing import ENTRY_POINTS, EntryPoint
 from agentkit.testing.semconv import SpanChecker, metric_findings
+from agentkit.testing.semconv_logs import log_findings
+
+_EXPORTER: Any = InMemoryLogRecordExporter  # it has no types
 
 
 @dataclass
@@ -81,6 +86,32 @@ def _at(span: Any) -> SpanContext:
     return found
 
 
+class Logs:
+    """Where events go."""
+
+    def __init__(self) -> None:
+        self.exporter = _EXPORTER()
+        self.provider = LoggerProvider()
+        self.provider.add_log_record_processor(SimpleLogRecordProcessor(self.exporter))
+
+    def named(self, name: str) -> list[Any]:
+        """The events of a name."""
+        return [log.log_record for log in self.told if log.log_record.event_name == name]
+
+    @property
+    def told(self) -> Any:
+        """What was written."""
+        return self.exporter.get_finished_logs()
+
+    def findings(self, *, captured: bool = False) -> list[str]:
+        """What breaks the conventions."""
+        return log_findings(self.told, captured=captured)
+
+    def text(self) -> str:
+        """All of it as text."""
+        return "".join(log.to_json() for log in self.told)
+
+
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
     """Somewhere to record to; the current span is none before and after."""
@@ -92,3 +123,11 @@ def recorder() -> Iterator[Recorder]:
 def entry(request: pytest.FixtureRequest) -> EntryPoint:
     """Each of the four ways into an agent."""
     return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def logs(recorder: Any) -> Logs:
+    """Where the events go of what `recorder` records."""
+    made = Logs()
+    recorder.options["logger_provider"] = made.provider
+    return made

@@ -96,7 +96,9 @@ def test_an_approval_is_told_where_it_is_asked_and_where_it_is_given(recorder: A
     asked = dict(events(paused))
     assert asked["agentkit.gate.decision"]["agentkit.gate.decision"] == "require_approval"
     assert asked["agentkit.interrupt"]["agentkit.interrupt.kind"] == "approval"
-    assert dict(events(resumed))["agentkit.resume"]["agentkit.resume.wait_s"] >= 0
+    resume = dict(events(resumed))["agentkit.resume"]
+    assert resume["agentkit.resume.wait_s"] >= 0
+    assert (resume["agentkit.resume.approved"], resume["agentkit.resume.rejected"]) == (0, 1)
     first, second = recorder.named("execute_tool")
     assert first.attributes["agentkit.outcome"] == "interrupted"
     (given,) = [told for name, told in events(second) if name == "agentkit.gate.decision"]
@@ -209,6 +211,19 @@ def test_content_is_redacted_before_it_is_written(recorder: Any) -> None:
     assert recorder.findings() == []
 
 
+@pytest.mark.parametrize(
+    "messages", ["hi", [("user", "hi")], [{"role": "user", "content": "hi"}]], ids=["text", "pair", "dict"]
+)
+def test_captured_the_runs_span_has_what_it_was_given_and_what_it_answered(recorder: Any, messages: Any) -> None:
+    recorder.options["capture_content"] = True
+    model = ScriptedModel(ai("", tool_call("look")), "done")
+    recorder.create(model, [look], system_prompt="be kind").invoke({"messages": messages})
+    told = recorder.named("invoke_agent")[0].attributes
+    assert json.loads(told["gen_ai.input.messages"]) == [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+    (answer,) = json.loads(told["gen_ai.output.messages"])
+    assert (answer["parts"], answer["finish_reason"]) == ([{"type": "text", "content": "done"}], "stop")
+
+
 def test_long_content_is_cut_inside_the_structure(recorder: Any) -> None:
     recorder.options.update(capture_content=True, max_content_chars=10)
     run(recorder.create(ScriptedModel("x" * 100)), "hi")
@@ -245,8 +260,27 @@ def test_usage_under_another_name_for_viewers_that_add_up(recorder: Any) -> None
 
 def test_metrics_of_the_next_conventions(recorder: Any) -> None:
     recorder.options["metrics_semconv"] = "both"
-    run(recorder.create(ScriptedModel(ai("hi", usage=(10, 5)))), "hi")
-    assert recorder.points("gen_ai.client.inference.usage.input_tokens")[0].value == 10
+    reply = ai("hi", usage=(10, 5))
+    reply.usage_metadata = {
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "total_tokens": 15,
+        "input_token_details": {"cache_read": 4, "cache_creation": 3},
+        "output_token_details": {"reasoning": 2},
+    }
+    run(recorder.create(ScriptedModel(reply)), "hi")
+    usage = {
+        name: recorder.points(f"gen_ai.client.inference.usage.{name}")[0].value
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            "cache_read.input_tokens",
+            "cache_write.input_tokens",
+            "reasoning.output_tokens",
+        )
+    }
+    assert list(usage.values()) == [10, 5, 4, 3, 2]
+    assert recorder.points("gen_ai.client.inference.operation.output_tokens")[0].sum == 5
     assert recorder.points("gen_ai.client.token.usage")
     assert recorder.findings() == []
 
@@ -283,6 +317,8 @@ def test_a_failing_exporter_or_reporter_does_not_fail_the_run(
     monkeypatch.setattr("agentkit.telemetry.attributes.tool_start", broken)
     model = ScriptedModel(ai("", tool_call("look")), "done")
     assert run(recorder.create(model, [look]), "hi", entry=entry).text == "done"
+    counted = {point.attributes["agentkit.site"]: point.value for point in recorder.points("agentkit.telemetry.errors")}
+    assert counted == {"Record.model_ended": 2, "Record.tool_started": 1}
 
 
 def test_where_nothing_is_set_up_nothing_happens() -> None:

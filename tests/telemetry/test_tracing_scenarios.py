@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from opentelemetry.trace import StatusCode
 
+from agentkit.telemetry.log_events import DETAILS
 from bench.tracing_scenarios import CANARY, SCENARIOS
 
 PARALLEL = [
@@ -86,16 +87,21 @@ def test_the_tree_is_right_and_nothing_breaks_the_conventions(
     assert not [record for record in caplog.records if record.name == "opentelemetry.context"]
 
 
-def test_nothing_of_the_conversation_is_recorded(scenario: Any, recorder: Any) -> None:
+def test_nothing_of_the_conversation_is_recorded(scenario: Any, recorder: Any, logs: Any) -> None:
+    recorder.options.update(emit_events=True, event_signal="both")
     scenario(recorder.create)
-    recorded = [span.to_json() for span in recorder.spans]
+    assert logs.findings() == []
+    assert len(logs.named(DETAILS)) == len(recorder.named("chat"))
+    recorded = [each.to_json() for each in (*recorder.spans, *logs.told)]
     assert recorded
     assert not [text for text in [*recorded, str(recorder.reader.get_metrics_data())] if CANARY in text]
 
 
-def test_captured_content_has_the_shape_of_the_conventions(scenario: Any, recorder: Any) -> None:
-    recorder.options["capture_content"] = recorder.checker.captured = True
+def test_captured_content_has_the_shape_of_the_conventions(scenario: Any, recorder: Any, logs: Any) -> None:
+    recorder.options["capture_content"] = "SPAN_AND_EVENT"
+    recorder.checker.captured = True
     scenario(recorder.create)
+    assert logs.findings(captured=True) == []
     assert recorder.findings() == []
     first = recorder.named("chat")[0].attributes
     assert CANARY in first["gen_ai.input.messages"]
