@@ -361,3 +361,32 @@ def test_langchains_jump_edge_is_known_from_its_other_edges() -> None:
         "model": [False],
         "tools": [False],
     }
+
+
+def test_task_config_is_what_the_engine_gives_a_task() -> None:
+    """One that `Send` starts in the next step, made by the step before it."""
+    configs: list[Any] = []
+
+    def first(state: Any, config: RunnableConfig) -> Any:
+        step, last = _compat.steps_of(config)
+        assert (step, last - step) == (1, 7)
+        configs.append(_compat.task_config(config, "sent", step + 1, lambda fields: {}, ["messages"], 0))
+        return Command(goto=Send("sent", {}))
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("first", first)
+    builder.add_node("sent", lambda state, config: configs.append(config))
+    builder.add_edge(START, "first")
+    builder.compile().invoke({"messages": []}, {"recursion_limit": 8, "metadata": {"who": "ann"}})
+    ours, theirs = configs
+    varying = {"langgraph_checkpoint_ns", "checkpoint_ns"}
+    kept = [{key: value for key, value in each["metadata"].items() if key not in varying} for each in (ours, theirs)]
+    assert kept[0] == kept[1]
+    assert ours["configurable"].keys() >= theirs["configurable"].keys()
+    for config in (ours, theirs):
+        inner, here = config["configurable"], config["configurable"]["__pregel_runtime"].execution_info
+        assert inner["checkpoint_ns"] == config["metadata"]["langgraph_checkpoint_ns"] == here.checkpoint_ns
+        assert inner["checkpoint_ns"] == f"sent:{here.task_id}" == f"sent:{inner['__pregel_task_id']}"
+        assert (inner["__pregel_scratchpad"].step, inner["__pregel_scratchpad"].interrupt_counter()) == (2, 0)
+        assert inner["__pregel_read_state"] is not None
+    assert ours["run_name"] == "sent"
