@@ -125,8 +125,8 @@ probes: $(BIN)/.with-dev  ## what users of agent frameworks reported, asked of a
 	then $(BIN)/python $(SHARED)/probes/run.py $(ARGS); \
 	else echo 'probes: $(SHARED)/probes is not here; set SHARED=folder'; fi
 
-upstream: $(BIN)/.with-dev  ## check every graph that LangGraph's own tests build (downloads them into .upstream)
-	@bash scripts/upstream_graphs.sh $(BIN)/python
+upstream: $(BIN)/.with-dev  ## check the graphs of LangGraph's tests, or of a folder of pages (ARGS="--pages FOLDER")
+	@bash scripts/upstream_graphs.sh $(BIN)/python $(ARGS)
 
 clean:  ## remove environments, builds and caches
 	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-otel .venv-peers .upstream .lowest.txt build dist site *.egg-info .coverage* .*_cache .hypothesis

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib import import_module
 from traceback import walk_tb
-from typing import Any, Final
+from typing import Any, Final, cast
+from uuid import uuid4
 
 # Surfaces nested named agents in `stream_events(version="v3")`; LangChain's own factory registers it, users rely on it.
 from langchain.agents._subagent_transformer import SubagentTransformer
@@ -56,6 +58,8 @@ __all__ = [
     "node_trace_policy",
     "read_state",
     "run_tool_call",
+    "steps_of",
+    "task_config",
     "tool_outputs",
     "trace_processor",
     "unread_resume",
@@ -69,6 +73,12 @@ _READ: Final = "__pregel_read"
 _TASK_ID: Final = "__pregel_task_id"
 # Holds the answers with which a paused task was resumed.
 _SCRATCHPAD: Final = "__pregel_scratchpad"
+# Gives a task that `Send` starts the state as well.
+_READ_STATE: Final = "__pregel_read_state"
+# Holds the task's runtime.
+_RUNTIME: Final = "__pregel_runtime"
+# The kind of task that `Send` starts, in its path and among its triggers.
+_PUSH: Final = "__pregel_push"
 # Holds the answers with which the run was resumed by the questions' ids, if it was.
 _RESUME_MAP: Final = "__pregel_resume_map"
 # Holds the saver of the run; without one the engine pauses all the same, and nothing can ever resume it.
@@ -90,6 +100,56 @@ def read_state(config: RunnableConfig, keys: Sequence[str], *, written: bool = F
     """
     values: dict[str, Any] = config["configurable"][_READ](list(keys), written)
     return values
+
+
+def steps_of(config: RunnableConfig) -> tuple[int, int]:
+    """The number of the running task's step, and that of the last one the recursion limit allows."""
+    scratchpad = config["configurable"][_SCRATCHPAD]
+    return scratchpad.step, scratchpad.stop
+
+
+def task_config(
+    config: RunnableConfig,
+    node: str,
+    step: int,
+    read: Callable[..., Any],
+    fields: Sequence[str] = (),
+    sent: int | None = None,
+) -> RunnableConfig:
+    """The config of a task as the engine would give it, for one that is run inside of another.
+
+    Args:
+        config: The config of the task it runs in.
+        node: The task's node.
+        step: The number of its step.
+        read: Reads the state, as `LocalState.read`.
+        fields: Those that a task started by `Send` may ask for.
+        sent: The task's place among the `Send`s of the step; None if an edge led to it.
+    """
+    given = config["configurable"]
+    task = str(uuid4())
+    namespace = "|".join([*given["checkpoint_ns"].split("|")[:-1], f"{node}:{task}"])
+    own = given[_SCRATCHPAD]
+    counters = {name: type(getattr(own, name))() for name in ("call_counter", "interrupt_counter", "subgraph_counter")}
+    metadata = {
+        **config["metadata"],
+        "langgraph_step": step,
+        "langgraph_node": node,
+        "langgraph_checkpoint_ns": namespace,
+    }
+    if sent is not None:
+        metadata |= {"langgraph_triggers": (_PUSH,), "langgraph_path": (_PUSH, sent, False)}
+    configurable = {
+        **given,
+        "checkpoint_ns": namespace,
+        _TASK_ID: task,
+        _READ: read,
+        _READ_STATE: None if sent is None else partial(read, fields),
+        _SCRATCHPAD: replace(own, step=step, resume=[], **counters),
+        _RUNTIME: given[_RUNTIME].patch_execution_info(checkpoint_ns=namespace, task_id=task),
+    }
+    inner: Any = {**config, "run_name": node, "metadata": metadata, "configurable": configurable}
+    return cast(RunnableConfig, inner)
 
 
 def run_tool_call(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from langgraph.cache.base import BaseCache
 from langgraph.prebuilt import ToolCallTransformer, ToolNode
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
+from pydantic import ValidationError
 
 from agentkit import structured
 from agentkit._compat import SubagentTransformer, node_trace_policy
@@ -24,7 +26,7 @@ from agentkit.chain import Layer
 from agentkit.checkpoint.allowed import declare
 from agentkit.configured import only_model
 from agentkit.contract import contract_of
-from agentkit.errors import DuplicateTool, UnknownStateField, UnknownToolName
+from agentkit.errors import ConfigurationError, DuplicateTool, UnknownStateField, UnknownToolName
 from agentkit.graph import Drawing, without_reads
 from agentkit.hook_node import HookStep
 from agentkit.hooks import NODE_PHASES, Hook, Table, table, watched
@@ -108,6 +110,7 @@ def create_agent(
         ConfigurationError: If the arguments contradict each other; the message says how and where.
     """
     limits = limits or Limits()
+    _refuse_single(tools, middleware)
     hooks = watched(table(middleware))
     response = structured.normalise(response_format)
     layers = {kind: _layers(hooks, kind) for kind in ("model", "tool")}
@@ -135,7 +138,7 @@ def create_agent(
     )
     binder = Binder(response, frozenset(executable), dynamic=bool(layers["tool"][0]))
     step = ModelStep(
-        model=init_chat_model(model) if isinstance(model, str) else model,
+        model=_made(model) if isinstance(model, str) else model,
         binder=binder,
         tools=[*executable.values(), *provider_tools],
         system_message=SystemMessage(system_prompt) if isinstance(system_prompt, str) else system_prompt,
@@ -174,7 +177,8 @@ def create_agent(
     pauses = any(getattr(m, "pauses_tools", False) for m in hooks.middleware)
     named = only_model(step.model, hooks) if around else None
     logical = (lambda: drawing.by_hook().compile(name=name)) if turns else None
-    agent = AgentGraph(agent=Agent(stops, limits, around, logical, pauses, hooks, named), **vars(compiled))
+    through = turns and drawing.can_go_through()
+    agent = AgentGraph(agent=Agent(stops, limits, around, logical, through, pauses, hooks, named), **vars(compiled))
     return agent.with_config(_config(name))
 
 
@@ -209,8 +213,31 @@ def _executor(
         tool_name = str(getattr(tool, "name", None) or getattr(tool, "__name__", repr(tool)))
         if tool_name in known:
             raise DuplicateTool(tool_name, known[tool_name], source)
+        if inspect.isfunction(tool) and not inspect.getdoc(tool):
+            raise ConfigurationError(
+                f"the tool {tool_name!r} from {source} has no docstring; write what the model is to know of it."
+            )
         known[tool_name] = source
     return tool_node([tool for _, tool in unique], *layers)
+
+
+def _refuse_single(tools: Any, middleware: Any) -> None:
+    for name, given in (("tools", tools), ("middleware", middleware)):
+        if isinstance(given, BaseTool | AgentMiddleware) or callable(given):
+            one = getattr(given, "name", None) or getattr(given, "__name__", type(given).__name__)
+            raise ConfigurationError(f"`{name}` is a list, not {one} alone; put it into brackets.")
+
+
+def _made(model: str) -> BaseChatModel:
+    try:
+        return init_chat_model(model)
+    except ValidationError:  # what the provider's own class thinks of its settings
+        raise
+    except ValueError as error:
+        why = str(error).partition("\n")[0]
+        raise ConfigurationError(
+            f"model={model!r} names no model: {why} Write one like 'openai:gpt-5.5', or pass a chat model."
+        ) from error
 
 
 def _named(hooks: Table) -> Iterable[tuple[str, AgentMiddleware[Any, Any, Any]]]:

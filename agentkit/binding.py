@@ -11,23 +11,48 @@ from typing import Any, Final
 from langchain.agents.middleware import ModelRequest
 from langchain.agents.structured_output import AutoStrategy, OutputToolBinding, ProviderStrategy, ToolStrategy
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
-from langchain_core.runnables import Runnable
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from agentkit import structured
 from agentkit.errors import ConfigurationError
 
-__all__ = ["Binder", "Binding"]
+__all__ = ["Binder", "Binding", "BoundModel"]
 
 _BOUND_MODELS: Final = 64  # per agent; each request with other tools is one
+
+
+@dataclass(frozen=True, slots=True)
+class BoundModel:
+    """A model, and what it is called with beside the messages."""
+
+    model: Runnable[Any, AIMessage]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, bound: Runnable[Any, AIMessage]) -> BoundModel:
+        """What `bind_tools` gave. LangChain's wrapper is taken off, which merges each config with an empty one."""
+        options: dict[str, Any] = {}
+        while isinstance(bound, RunnableBinding) and _only_binds(bound):
+            options = {**bound.kwargs, **options}
+            bound = bound.bound
+        return cls(bound, options)
+
+    def invoke(self, messages: Sequence[AnyMessage], config: RunnableConfig | None) -> AIMessage:
+        """Call it."""
+        return self.model.invoke(messages, config, **self.options)
+
+    async def ainvoke(self, messages: Sequence[AnyMessage], config: RunnableConfig | None) -> AIMessage:
+        """As `invoke`."""
+        return await self.model.ainvoke(messages, config, **self.options)
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
     """How one request is put to the model, and how its reply is read."""
 
-    model: Runnable[Any, AIMessage]
+    model: BoundModel
     strategy: structured.Chosen | None = None
     offered: Mapping[str, OutputToolBinding[Any]] = field(default_factory=dict)
     """The tools that stand for a structured answer, by name."""
@@ -67,7 +92,7 @@ class Binder:
             options = {**strategy.to_model_kwargs(), **settings}
             if _wants_strict(request.model):
                 options["strict"] = True
-            return Binding(request.model.bind_tools(request.tools, **options), strategy)
+            return Binding(BoundModel.of(request.model.bind_tools(request.tools, **options)), strategy)
         if isinstance(strategy, ToolStrategy):
             offered = self._offered(given, strategy)
             _refuse_shadowed(request, offered)
@@ -75,17 +100,17 @@ class Binder:
             return Binding(self._with_tools(request, tools, "any"), strategy, offered)
         if request.tools:
             return Binding(self._with_tools(request, request.tools, request.tool_choice))
-        return Binding(request.model.bind(**settings))
+        return Binding(BoundModel.of(request.model.bind(**settings)))
 
-    def _with_tools(self, request: ModelRequest[Any], tools: Sequence[Any], choice: Any) -> Runnable[Any, AIMessage]:
+    def _with_tools(self, request: ModelRequest[Any], tools: Sequence[Any], choice: Any) -> BoundModel:
         """The model with tools. Their schemas are made once: that takes longer than the rest of a turn."""
         if request.model_settings:
-            return request.model.bind_tools(tools, tool_choice=choice, **request.model_settings)
+            return BoundModel.of(request.model.bind_tools(tools, tool_choice=choice, **request.model_settings))
         look = (id(request.model), repr(choice), *map(_look_of, tools))
         return self._bound(_Offer(look, request.model, tuple(tools), choice))
 
     @cached_property
-    def _bound(self) -> Callable[[_Offer], Runnable[Any, AIMessage]]:
+    def _bound(self) -> Callable[[_Offer], BoundModel]:
         return lru_cache(maxsize=_BOUND_MODELS)(_bind)
 
     def _offered(self, given: Any, strategy: ToolStrategy[Any]) -> dict[str, OutputToolBinding[Any]]:
@@ -115,8 +140,16 @@ class _Offer:
     choice: Any = field(compare=False)
 
 
-def _bind(offer: _Offer) -> Runnable[Any, AIMessage]:
-    return offer.model.bind_tools(list(offer.tools), tool_choice=offer.choice)
+def _bind(offer: _Offer) -> BoundModel:
+    return BoundModel.of(offer.model.bind_tools(list(offer.tools), tool_choice=offer.choice))
+
+
+def _only_binds(bound: RunnableBinding[Any, Any]) -> bool:
+    """Whether a wrapper adds arguments and nothing else."""
+    kind = type(bound)
+    if kind.invoke is not RunnableBinding.invoke or kind.ainvoke is not RunnableBinding.ainvoke:
+        return False
+    return not (bound.config or bound.config_factories)
 
 
 def _look_of(tool: Any) -> Any:

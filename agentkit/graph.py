@@ -11,11 +11,12 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import TracePolicy
 
 from agentkit._compat import without_reader
-from agentkit.interpreter import HookRoute, Node, Step, TurnNode, TurnRoute
+from agentkit.interpreter import HookRoute, Node, Step
 from agentkit.local_state import can_fold
 from agentkit.routing import Router
 from agentkit.state import Schemas
 from agentkit.topology import MODEL, TOOLS, Plan, Stop
+from agentkit.walk import ToolsNode, TurnNode, TurnRoute
 
 __all__ = ["Drawing", "without_reads"]
 
@@ -48,9 +49,11 @@ class Drawing:
         """
         builder = self._builder()
         passing = {stop.following for stop in self.plan.stops if _hands_on(stop)}
+        whole = {*passing, self.plan.loop_entry, MODEL, TOOLS}  # the others need not read what hooks are not shown
         for name, step in self.steps.items():
             node = Node(self.plan[name], step, passes=name in passing)
-            builder.add_node(name, node, input_schema=self.schemas.state, trace_policy=self.policies.get(name))
+            schema = self.schemas.state if name in whole else self.schemas.visible
+            builder.add_node(name, node, input_schema=schema, trace_policy=self.policies.get(name))
         builder.add_edge(START, self.plan.entry)
         for stop in self.plan.stops:
             if len(stop.targets) == 1 or _hands_on(stop):
@@ -67,15 +70,23 @@ class Drawing:
         builder.add_node(MODEL, turn, input_schema=self.schemas.state)
         builder.add_edge(START, MODEL)
         tools = [TOOLS] if self.plan.has_tools else []
-        builder.add_conditional_edges(MODEL, TurnRoute(self.plan[MODEL], self.router), [MODEL, *tools, END])
+        fields = tuple(builder.channels)
+        builder.add_conditional_edges(MODEL, TurnRoute(self.plan[MODEL], self.router, fields), [MODEL, *tools, END])
         for name in tools:
-            builder.add_node(name, Node(self.plan[name], self.steps[name]), input_schema=self.schemas.state)
-            builder.add_conditional_edges(name, TurnRoute(self.plan[name], self.router), [MODEL, END])
+            builder.add_node(name, ToolsNode(self.plan[name], self.steps[name]), input_schema=self.schemas.state)
+            if self.router.leads_back:
+                builder.add_edge(name, MODEL)
+            else:
+                builder.add_conditional_edges(name, TurnRoute(self.plan[name], self.router, fields), [MODEL, END])
         return builder
 
     def can_fold(self) -> bool:
         """Whether the state's fields allow several stops in one node."""
         return can_fold(self._builder().channels)
+
+    def can_go_through(self) -> bool:
+        """Whether they allow a whole run in one: the engine counts its steps in managed fields."""
+        return not self._builder().managed
 
     def _builder(self) -> StateGraph[Any, Any, Any, Any]:
         schemas = self.schemas
@@ -88,10 +99,10 @@ def _hands_on(stop: Stop) -> bool:
 
 
 def without_reads(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The graph with its `HookRoute`s given what the nodes return, where LangGraph reads the state for every edge."""
+    """The graph with its edges given what the nodes return, where LangGraph reads the state for every edge."""
     for name, branches in compiled.builder.branches.items():
         for label, branch in branches.items():
-            if isinstance(branch.path, HookRoute):
+            if isinstance(branch.path, HookRoute | TurnRoute):
                 without_reader(compiled, name, label)
     return compiled
 

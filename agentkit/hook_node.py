@@ -67,6 +67,8 @@ class HookStep:
     def _shown(self, state: State) -> dict[str, Any]:
         """The state without bookkeeping; why the run ends is known only on the way out."""
         hidden = INNER if self.hook.phase == "after_agent" else _INNER_AND_EXIT
+        if hidden.isdisjoint(state):
+            return dict(state)
         return {key: value for key, value in state.items() if key not in hidden}
 
     def _injected(self, runtime: Runtime[Any], config: RunnableConfig) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.errors import InvalidUpdateError
@@ -21,7 +21,7 @@ from langgraph.types import Command
 
 from agentkit import executions, structured
 from agentkit import limits as counting
-from agentkit.binding import Binder, Binding
+from agentkit.binding import Binder, Binding, BoundModel
 from agentkit.chain import Layer, adrive, compose, drive
 from agentkit.dialogue import Attempt, converse
 from agentkit.errors import HookError, MissingStructuredOutput
@@ -257,12 +257,10 @@ def _close(name: str, result: Any, inner: _Outcome | None) -> _Outcome:
     )
 
 
-def _target(
-    binding: Binding, request: ModelRequest[Any], attempt: Attempt, exchange: _Exchange
-) -> Runnable[Any, AIMessage]:
+def _target(binding: Binding, request: ModelRequest[Any], attempt: Attempt, exchange: _Exchange) -> BoundModel:
     exchange.attempts += 1
     executions.note(id(request.model))
-    return binding.model if attempt.with_tools else request.model.bind(**request.model_settings)
+    return binding.model if attempt.with_tools else BoundModel.of(request.model.bind(**request.model_settings))
 
 
 def _prompt(request: ModelRequest[Any], attempt: Attempt) -> list[AnyMessage]:

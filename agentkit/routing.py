@@ -57,6 +57,11 @@ class Router:
     executable: Collection[str] = frozenset()
     sequential: Collection[str] = frozenset()
 
+    @property
+    def leads_back(self) -> bool:
+        """Whether the tools can only lead back to the loop's entry, whatever they give."""
+        return not (self.structured or self.return_direct or self.sequential)
+
     def after(self, stop: Stop, state: State) -> Destination:
         """Where to go after a stop, given the state with its update applied."""
         tally: Tally = state.get(TALLY) or {}

@@ -20,20 +20,21 @@ from agentkit.cancellation import recorded
 from agentkit.errors import NestedPause
 from agentkit.exits import Result, read_exit
 from agentkit.hooks import Table
-from agentkit.interpreter import at_start
 from agentkit.limits import Limits
 from agentkit.messages import as_objects
 from agentkit.pool import unbounded
 from agentkit.settling import continued, settle, settled
 from agentkit.state import EXIT, HANDOVER, INNER, POSITION, TALLY
 from agentkit.topology import Plan
+from agentkit.unobserved import is_unobserved
+from agentkit.walk import at_start
 from agentkit.watch import AroundRun, EntryPoint, Watch, watching
 
 __all__ = ["AgentGraph", "thread"]
 
 _INTERRUPT = "__interrupt__"
-_HELD: Final = "agentkit_held"
-"""Names what `invoke` hands to `stream`: who watches the run already, from outside of it."""
+_CALLED: Final = "agentkit_called"
+"""Names what `invoke` hands to `stream`, which the engine calls with its arguments."""
 
 
 def thread(thread_id: str, **config: Any) -> RunnableConfig:
@@ -49,6 +50,16 @@ def thread(thread_id: str, **config: Any) -> RunnableConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class _Called:
+    """What `invoke` knows of its run."""
+
+    watch: Watch | None
+    """Who watches it already, from outside."""
+    through: bool
+    """Whether it is one step of the graph."""
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """What makes a compiled graph an agent."""
 
@@ -57,6 +68,8 @@ class Agent:
     around: Sequence[AroundRun] = ()
     logical: Callable[[], CompiledStateGraph[Any, Any, Any, Any]] | None = None
     """Makes the graph with a node per stop, where the one that runs has fewer."""
+    goes_through: bool = False
+    """Whether a run that nobody observes may be one step."""
     pauses_tools: bool = False
     """Whether a middleware pauses single calls of a batch."""
     hooks: Table | None = None
@@ -82,39 +95,41 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run to the end or the next pause; see LangGraph. The result equals a plain dict, and `exit_of` reads it."""
-        watch = self._watch(input, config, "invoke")
+        called = self._called(input, config, kwargs, "invoke")
+        watch = called.watch
         with watch.held() if watch else nullcontext():
-            result = super().invoke(input, config, **self._inner(kwargs, watch))
+            result = super().invoke(input, config, **self._inner(kwargs, called))
         return self._finished(input, config, result)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`."""
-        watch = self._watch(input, config, "ainvoke")
+        called = self._called(input, config, kwargs, "ainvoke")
+        watch = called.watch
         async with watch.aheld() if watch else nullcontext():
-            result = await super().ainvoke(input, config, **self._inner(kwargs, watch))
+            result = await super().ainvoke(input, config, **self._inner(kwargs, called))
         return self._finished(input, config, result)
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
-        held = _HELD in kwargs
-        watch: Watch | None = kwargs.pop(_HELD) if held else self._watch(input, config, "stream")
-        given = self._started(input)
+        called: _Called | None = kwargs.pop(_CALLED, None)
+        watch = called.watch if called else self._watch(input, config, "stream")
+        given = self._started(input, through=called is not None and called.through)
         if (unsettled := self._unsettled(input, config)) is not None:
             settle(self, unsettled)
         chunks = super().stream(given, unbounded(watch.config if watch else config, self.config), **kwargs)
-        return watch.over(chunks) if watch and not held else chunks
+        return watch.over(chunks) if watch and not called else chunks
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
-        held = _HELD in kwargs
-        watch: Watch | None = kwargs.pop(_HELD) if held else self._watch(input, config, "astream")
-        given = self._started(input)
+        called: _Called | None = kwargs.pop(_CALLED, None)
+        watch = called.watch if called else self._watch(input, config, "astream")
+        given = self._started(input, through=called is not None and called.through)
         chunks = cast(AsyncGenerator[Any, None], super().astream(given, watch.config if watch else config, **kwargs))
         if kwargs.get("durability") == "exit":
             chunks = recorded(chunks, self, config)
         if (unsettled := self._unsettled(input, config)) is not None:
             chunks = settled(chunks, self, unsettled)
-        return watch.aover(chunks) if watch and not held else chunks
+        return watch.aover(chunks) if watch and not called else chunks
 
     # ---- descriptions
 
@@ -147,7 +162,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """The thread in which executed calls may stand beside one that waits, and would lose their results now."""
         return continued(self, input, config) if self.agent.pauses_tools and _outer() is None else None
 
-    def _started(self, input: Any) -> Any:
+    def _started(self, input: Any, *, through: bool) -> Any:
         """The input of a new user turn, with the counts started anew. A resume has none."""
         if input is None or isinstance(input, Command):
             return input
@@ -158,14 +173,22 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         tally = {} if allowed is None else {"allowed": min(allowed, self.agent.limits.model_calls)}
         if "messages" in given and isinstance(self.channels["messages"], DeltaChannel):
             given["messages"] = as_objects(given["messages"])
-        position = {POSITION: at_start(self.plan)} if self.agent.logical is not None else {}
+        position = {POSITION: at_start(self.plan, through=through)} if self.agent.logical is not None else {}
         return {**given, TALLY: tally, HANDOVER: None, **position}
 
-    def _inner(self, kwargs: dict[str, Any], watch: Watch | None) -> dict[str, Any]:
+    def _called(
+        self, input: Any, config: RunnableConfig | None, kwargs: dict[str, Any], entrypoint: EntryPoint
+    ) -> _Called:
+        """Find out how to run."""
+        watch = self._watch(input, config, entrypoint)
+        through = watch is None and self.agent.goes_through and is_unobserved(self, input, config, kwargs)
+        return _Called(watch, through)
+
+    def _inner(self, kwargs: dict[str, Any], called: _Called) -> dict[str, Any]:
         """The arguments of `invoke`, so that the exit comes out with the values, if the caller chose no keys."""
         if kwargs.get("output_keys") is not None or kwargs.get("stream_mode", "values") != "values":
-            return {**kwargs, _HELD: watch}
-        return {**kwargs, "output_keys": [*self.output_channels, EXIT], _HELD: watch}
+            return {**kwargs, _CALLED: called}
+        return {**kwargs, "output_keys": [*self.output_channels, EXIT], _CALLED: called}
 
     def _finished(self, input: Any, config: RunnableConfig | None, result: Any) -> Any:
         if isinstance(result, GraphOutput):

@@ -29,6 +29,7 @@ __all__ = [
     "POSITION",
     "SEQUENCED",
     "TALLY",
+    "LatestField",
     "PlainField",
     "Schemas",
     "merge",
@@ -57,11 +58,15 @@ INNER: Final = frozenset({TALLY, HANDOVER, SEQUENCED, POSITION, FAILURE})
 """The loop's own bookkeeping, which nobody else is shown."""
 
 
-class _Latest(LastValue[Any]):
+class LatestField(LastValue[Any]):
     """A field of the loop's own: the last value of a step counts. A reducer would do; this is cheaper to copy."""
 
     def update(self, values: Sequence[Any]) -> bool:
-        return super().update(values[-1:])
+        """Take the step's last value."""
+        if not values:
+            return False
+        self.value = values[-1]
+        return True
 
 
 def _collected(old: list[Any] | None, new: list[Any] | None) -> list[Any]:
@@ -70,11 +75,11 @@ def _collected(old: list[Any] | None, new: list[Any] | None) -> list[Any]:
 
 
 class _LoopState(TypedDict, total=False):
-    exit: Annotated[dict[str, str] | None, PrivateStateAttr, _Latest]
+    exit: Annotated[dict[str, str] | None, PrivateStateAttr, LatestField]
 
 
 class _InnerState(TypedDict, total=False):
-    agentkit_tally: Annotated[dict[str, Any] | None, PrivateStateAttr, _Latest]
+    agentkit_tally: Annotated[dict[str, Any] | None, PrivateStateAttr, LatestField]
     agentkit_handover: Annotated[list[Any] | None, PrivateStateAttr, _collected]
     agentkit_sequenced: Annotated[str | None, PrivateStateAttr, EphemeralValue]
 
@@ -102,7 +107,7 @@ class PlainField(LastValue[Any]):
 
 
 class _TurnState(TypedDict, total=False):
-    agentkit_position: Annotated[tuple[str, str] | None, PrivateStateAttr, _Latest]
+    agentkit_position: Annotated[tuple[str, str] | None, PrivateStateAttr, LatestField]
     agentkit_failure: Annotated[Any, PrivateStateAttr, UntrackedValue]
 
 

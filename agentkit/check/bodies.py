@@ -66,8 +66,10 @@ class Body:
     writes: tuple[Writes, ...] = ()
     gotos: Outcomes = NOWHERE
     """Where a `Command` of it leads, in this graph."""
-    parent_gotos: bool = False
-    """Whether a `Command` of it leads on in the graph around."""
+    leaves: bool = False
+    """Whether a `Command` of it is for the graph around."""
+    parent_gotos: Outcomes = NOWHERE
+    """Where such a `Command` leads there."""
     pauses: tuple[Pause, ...] = ()
     changes: tuple[Change, ...] = ()
 
@@ -89,14 +91,18 @@ def body_of(function: Callable[..., Any]) -> Body:
         return Body(None)
     commands = [part for part in source.own() if isinstance(part, ast.Call) and source.value(part.func) is Command]
     here = [each for each in commands if not _to_parent(source, each)]
-    gotos = Outcomes()
-    for command in here:
-        gotos |= _goto(source, command)
+    gotos, parent_gotos = Outcomes(), Outcomes()
+    for command in commands:
+        if command in here:
+            gotos |= _goto(source, command)
+        else:
+            parent_gotos |= _goto(source, command)
     return Body(
         source=source,
         writes=tuple(_writes(source)),
         gotos=_with_helpers(source, gotos),
-        parent_gotos=len(here) < len(commands),
+        leaves=len(here) < len(commands),
+        parent_gotos=parent_gotos,
         pauses=tuple(_pauses(source)),
         changes=tuple(_changes(source)),
     )

@@ -12,6 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from agentkit.check.bodies import Body, bodies_of, sends_many
+from agentkit.check.leaving import led_to
 from agentkit.check.returns import UNTOLD, Outcomes, Sent, outcomes
 from agentkit.check.sources import Source, functions_of, is_library, read
 
@@ -223,8 +224,10 @@ def _commands(node: NodeShape, ends: Any, builder: StateGraph[Any, Any, Any, Any
     if declared and not (found.complete and found.ways):
         ways = {*ways, *(frozenset({end}) for end in declared)}
     ways = set(filter(None, ways))
-    if ways:
+    inside = led_to(node.runnable, node.bodies) & known  # not walked: what is inside may also do something else
+    if ways or inside:
         source = next((body.source for body in node.bodies if body.source), None)
         told = found.complete or bool(declared)
         many = sends_many(found)
-        yield Choice("Command", tuple(sorted(ways, key=sorted)), told, None, found, source, many, declared & known)
+        declared = (declared & known) | inside
+        yield Choice("Command", tuple(sorted(ways, key=sorted)), told, None, found, source, many, declared)

@@ -9,6 +9,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.runnables import RunnableBinding
 from langchain_core.tools import BaseTool
 
+from agentkit.check.leaving import tools_in
 from agentkit.check.shape import NodeShape, Shape
 from agentkit.check.sources import functions_of
 from agentkit.run import AgentGraph
@@ -36,8 +37,7 @@ def middleware_of(shape: Shape) -> list[tuple[str, AgentMiddleware[Any, Any, Any
 
 def tools_of(node: NodeShape) -> Mapping[str, BaseTool]:
     """The tools that a node runs: those of a `ToolNode`, or of an agent's tools step."""
-    found = getattr(node.runnable, "tools_by_name", None)
-    return found if isinstance(found, Mapping) else {}
+    return tools_in(node.runnable)
 
 
 def bound_tools(node: NodeShape) -> list[tuple[str, list[str]]]:

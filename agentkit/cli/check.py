@@ -47,10 +47,13 @@ def check(
     Nodes that run twice, joins that wait in vain, concurrent writes, pauses that cannot be resumed, loops without an
     end, and more. Each finding has a code with a page in docs/checks. The exit code is 1 if there are errors.
     """
+    from langgraph.checkpoint.memory import InMemorySaver
+
     from agentkit.check import check as check_graph
     from agentkit.errors import NoGraph, UnknownRule
 
-    graphs = {name: graph for target in targets for name, graph in graphs_in(target).items()}
+    saver = None if durable else InMemorySaver()  # for functions that leave it to their caller, as --store is
+    graphs = {name: graph for target in targets for name, graph in graphs_in(target, checkpointer=saver).items()}
     try:
         reports = [
             check_graph(graph, ignore=ignore or (), durable=durable, name=name) for name, graph in graphs.items()

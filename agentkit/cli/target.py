@@ -84,8 +84,12 @@ def graph(target: str, runner: asyncio.Runner | None = None, **offers: Any) -> A
     return found
 
 
-def graphs_in(target: str) -> dict[str, Any]:
+def graphs_in(target: str, **offers: Any) -> dict[str, Any]:
     """What a target names, as it is; of a module or file alone, every graph and builder in it, by their targets.
+
+    Args:
+        target: `MODULE:NAME`, or a module or file alone.
+        offers: As `load` takes them.
 
     Raises:
         Mistake: As `load`, and if a module holds no graph.
@@ -94,7 +98,7 @@ def graphs_in(target: str) -> dict[str, Any]:
     from langgraph.pregel import Pregel
 
     if ":" in target:
-        return {target: load(target)}
+        return {target: load(target, **offers)}
     module = _from_file(target) if target.endswith(".py") else _from_module(target)
     found = {f"{target}:{name}": each for name, each in vars(module).items() if isinstance(each, Pregel | StateGraph)}
     if not found:

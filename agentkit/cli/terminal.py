@@ -31,6 +31,8 @@ ENGLISH: Final[Mapping[str, str]] = {
 # A line may not begin with one of these; they hang over the margin instead.
 _CLOSING = frozenset("，。！？；：、）》”’…")  # noqa: RUF001 - Chinese punctuation is meant
 _OPENING = frozenset("（《“‘")  # noqa: RUF001
+_ZERO_WIDTH_JOINER = "\u200d"
+_JOINING = frozenset((_ZERO_WIDTH_JOINER, "\ufe0f", *map(chr, range(0x1F3FB, 0x1F400))))  # also: as emoji, skin tones
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "waiting": ("?", "cyan"), "stopped": ("-", "yellow")}
 
 
@@ -83,6 +85,8 @@ class Typewriter:
     column: int = 0
     _word: str = ""
     _gap: str = ""
+    _is_cluster: bool = False
+    """Whether the word is one wide character, which others may join."""
 
     def begin(self, label: str) -> None:
         """Say who speaks, at the start of a line."""
@@ -93,6 +97,11 @@ class Typewriter:
     def write(self, text: str) -> None:
         """Print what is complete; a word that may go on is kept back."""
         for character in text:
+            if self._word.endswith(_ZERO_WIDTH_JOINER) or (self._is_cluster and character in _JOINING):
+                self._word += character
+                continue
+            if self._is_cluster:
+                self._flush_word()
             if character.isspace():
                 self._flush_word()
                 self._space(character)
@@ -106,7 +115,7 @@ class Typewriter:
                 if self._word not in _OPENING:
                     self._flush_word()
                 self._word += character
-                self._flush_word()
+                self._is_cluster = True
             else:
                 self._word += printable(character)
 
@@ -118,7 +127,7 @@ class Typewriter:
 
     def _flush_word(self) -> None:
         if self._word:
-            word, self._word = self._word, ""
+            word, self._word, self._is_cluster = self._word, "", False
             self._put(word)
 
     def _space(self, character: str) -> None:
@@ -200,6 +209,7 @@ class ToolLines:
         arguments = ", ".join(f"{key}={_short(value)}" for key, value in line.call["args"].items())
         what = Text(_in_one_line(f"{line.call['name']}({arguments})"), style="dim")
         if line.state == "running":
+            what.truncate(self.console.width - 4, overflow="ellipsis")
             return Spinner("dots", what)
         mark, style = _MARKS[line.state]
         row = Text.assemble((f"{mark} {self.words[line.state]} ", style), what)

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bench import page
-from bench.turns import processes, provider, runs, threads
+from bench.turns import peers, processes, provider, runs, threads
 from bench.turns.measuring import Result, measure
-from bench.turns.peers import Peers
 from bench.turns.pictures import draw
 from bench.turns.scenario import Bench, LeftOut, Scenario
 from bench.turns.telling import tables, targets
@@ -48,15 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [known[name] for name in given.only] if given.only else list(SCENARIOS)
     rounds = given.rounds or (1 if given.quick else 9)
     begun = time.perf_counter()
-    results = _all(chosen, rounds, given.quick, given.peers)
-    about = {"command": "make bench", "python": platform.python_version(), "versions": _versions()}
+    results, stopped = _all(chosen, rounds, given.quick, given.peers)
+    about = _about(given.peers)
     print(f"\n{tables(results)}\n\n{targets(results)}\n")
-    print(f"{_tell_versions()}. {time.perf_counter() - begun:.0f} s.")
+    print(f"{_tell(about)}. {time.perf_counter() - begun:.0f} s.")
     if given.json:
         given.json.write_text(json.dumps({**about, "rows": results}, indent=1) + "\n")
     if given.docs:
         _document(about, results)
-    return 0
+    return 130 if stopped else 0  # as shells tell of Ctrl-C
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,35 +97,36 @@ def _refused(why: str) -> int:
     return 2
 
 
-def _all(chosen: Sequence[Scenario], rounds: int, quick: bool, with_peers: bool) -> list[Result]:
-    """Measure scenarios; on Ctrl-C those that are left are not measured."""
-    peers = _peers() if with_peers else None
+def _all(chosen: Sequence[Scenario], rounds: int, quick: bool, with_peers: bool) -> tuple[list[Result], bool]:
+    """Measure scenarios, until Ctrl-C; whether that was so."""
+    others = _peers() if with_peers else None
     results: list[Result] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the packages' own; they belong to no table
             for one in chosen:
-                results += _one(one, rounds, quick, peers)
+                results += _one(one, rounds, quick, others)
     except KeyboardInterrupt:
         _say("stopped; what was measured until now:")
+        return results, True
     finally:
-        if peers:
-            peers.close()
-    return results
+        if others:
+            others.close()
+    return results, False
 
 
-def _peers() -> Peers | None:
+def _peers() -> peers.Peers | None:
     try:
-        return Peers()
+        return peers.Peers()
     except LeftOut as why:
         _say(f"pydantic-ai and openai-agents are left out: {why}")
         return None
 
 
-def _one(scenario: Scenario, rounds: int, quick: bool, peers: Peers | None) -> list[Result]:
+def _one(scenario: Scenario, rounds: int, quick: bool, others: peers.Peers | None) -> list[Result]:
     """Measure a scenario; nothing where it cannot be measured here, which is said."""
     rounds = min(rounds, scenario.most or rounds)
-    bench = Bench(quick, peers)
+    bench = Bench(quick, others)
     begun = time.perf_counter()
     try:
         with bench.closing:
@@ -153,20 +153,23 @@ def _say(line: str) -> None:
     print(f"\r\033[K{line}" if sys.stderr.isatty() else line, file=sys.stderr, flush=True)
 
 
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("langchain", "langgraph", "langchain-core")}
+def _about(with_peers: bool) -> dict[str, Any]:
+    found = {name: version(name) for name in ("langchain", "langgraph", "langchain-core")}
+    return {
+        "command": "make bench",
+        "python": platform.python_version(),
+        "versions": {**found, **(peers.versions() if with_peers else {})},
+    }
 
 
-def _tell_versions() -> str:
-    return ", ".join(
-        [f"Python {platform.python_version()}", *(f"{name} {found}" for name, found in _versions().items())]
-    )
+def _tell(about: dict[str, Any]) -> str:
+    return ", ".join([f"Python {about['python']}", *(f"{name} {found}" for name, found in about["versions"].items())])
 
 
 def _document(about: dict[str, Any], results: Sequence[Result]) -> None:
     results = _with_kept(about, results)
     JSON.write_text(json.dumps({**about, "rows": results}, indent=1) + "\n")
-    page.write(PAGE, "make bench, measured", f"{tables(results)}\n\n{_tell_versions()}.")
+    page.write(PAGE, "make bench, measured", f"{tables(results)}\n\n{_tell(about)}.")
     page.write(PAGE, "make bench, targets", targets(results))
     if not draw(results, JSON.parent):
         _say("no pictures: matplotlib is not installed")
@@ -175,7 +178,9 @@ def _document(about: dict[str, Any], results: Sequence[Result]) -> None:
 def _with_kept(about: dict[str, Any], results: Sequence[Result]) -> list[Result]:
     """With the rows that were not measured this time, if they were measured with the same versions."""
     before = json.loads(JSON.read_text()) if JSON.exists() else {}
-    kept = before["rows"] if all(before.get(key) == about[key] for key in about) else []
+    then, now = before.get("versions", {}), about["versions"]
+    is_same = bool(then) and all(then[name] == now[name] for name in then.keys() & now.keys())
+    kept = before["rows"] if is_same and before["python"] == about["python"] else []
     by_name = {row["row"]: row for row in [*kept, *results]}
     return sorted(by_name.values(), key=_place)
 

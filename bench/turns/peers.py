@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,6 +43,14 @@ def environment(folder: Path = FOLDER) -> Path:
     return python
 
 
+def versions(folder: Path = FOLDER) -> dict[str, str]:
+    """What is installed there of what was asked for."""
+    path = [str(each) for each in folder.glob("[Ll]ib/**/site-packages")]
+    packages = (wanted.partition("~=")[0] for wanted in PEERS.values())
+    found = (each for package in packages for each in distributions(name=package, path=path))
+    return {each.metadata["Name"]: each.version for each in found}
+
+
 class Peer:
     """One library's process."""
 
@@ -60,14 +69,14 @@ class Peer:
         """CPU milliseconds and those by the clock.
 
         Raises:
-            RuntimeError: If the process has ended.
+            LeftOut: If the process has ended.
         """
         assert self._child.stdin is not None and self._child.stdout is not None
         with suppress(BrokenPipeError):
             print(json.dumps(task), file=self._child.stdin, flush=True)
         answer = self._child.stdout.readline()
         if not answer:
-            raise RuntimeError(f"bench: the process of {self.name} has ended; what it says is above.")
+            raise LeftOut(f"the process of {self.name} has ended; what it says is above.")
         spent: dict[str, float] = json.loads(answer)
         return spent
 

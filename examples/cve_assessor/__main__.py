@@ -27,7 +27,10 @@ def assess(
     Data and score of each are fetched side by side, described in the terms of ATT&CK, brought together, and rated with
     CVSS 3.1; a score that is not on record is estimated from the text. Needs no network and no key.
     """
-    chosen = cve_ids or known()
+    chosen = [each.upper() for each in cve_ids or known()]
+    if faulty and cve_ids and len(chosen) > 1:
+        print("error: --as-drawn shows one CVE", file=sys.stderr)
+        raise SystemExit(2)
     try:
         if faulty:
             _watch(chosen[0])

@@ -71,7 +71,7 @@ def describe(state: Notes) -> Notes:
     what = state["record"]
     used = " and ".join(f"{each['name']} ({each['id']})" for each in state["techniques"]) or "no technique known here"
     cause = f", through {', '.join(what['weaknesses'])}" if what["weaknesses"] else ""
-    return {"description": f"An attacker of {what['product']} {what['affected_versions']} can use {used}{cause}."}
+    return {"description": f"An attacker of {what['product']} ({what['affected_versions']}) can use {used}{cause}."}
 
 
 def description() -> CompiledStateGraph[Any, Any, Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -17,8 +18,18 @@ from examples.transfer_approval.teller import opened
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 
-Folder = Annotated[Path, typer.Option("--db", metavar="FOLDER", help="Where the bank and the conversations are kept.")]
+Folder = Annotated[
+    Path,
+    typer.Option("--db", metavar="FOLDER", file_okay=False, help="Where the bank and the conversations are kept."),
+]
 Thread = Annotated[str, typer.Option("--thread", metavar="NAME", help="The conversation.")]
+
+
+class Mistake(SystemExit):
+    """A user's mistake: one line, and the exit code 1."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"error: {what}")
 
 
 class Kind(StrEnum):
@@ -38,11 +49,13 @@ def ask(
 ) -> None:
     """Ask the teller for a transfer. Above 1,000 it waits until a person has decided."""
     with opened(db) as (agent, _):
+        if before := pending_approvals(agent.get_state(thread(name))):
+            # A new message would put an end to the run that waits, and with it to its transfer.
+            raise Mistake(f"decide first about what waits in the conversation {name!r}: {_transfer(before[0])}")
         result = agent.invoke({"messages": order}, thread(name))
         while here and (waiting := pending_approvals(result)):
             print(_told(waiting[0]), flush=True)
-            answer = input("approve, edit AMOUNT, or reject: ")
-            result = _decided(agent, name, answer.split())
+            result = _asked(agent, name)
         _say(result)
 
 
@@ -55,11 +68,10 @@ def decide_command(
     name: Thread = "main",
 ) -> None:
     """Decide about a transfer that waits; the conversation then goes on."""
-    words = [kind.value, *([str(amount)] if amount is not None else [])]
     with opened(db) as (agent, _):
         if not pending_approvals(agent.get_state(thread(name))):
-            raise SystemExit(f"error: nothing waits in the conversation {name!r}")
-        _say(_decided(agent, name, words, by))
+            raise Mistake(f"nothing waits in the conversation {name!r}")
+        _say(_decided(agent, name, kind, amount, by))
 
 
 @app.command()
@@ -72,18 +84,31 @@ def show(db: Folder = Path("transfers"), name: Thread = "main") -> None:
             print(_told(waiting))
 
 
-def _decided(agent: AgentGraph, name: str, words: list[str], by: str = "the supervisor") -> Any:
+def _asked(agent: AgentGraph, name: str) -> Any:
+    """Ask here until there is an answer that can be carried out."""
+    while True:
+        answer = input("approve, edit AMOUNT, or reject: ")
+        try:
+            word, *rest = answer.split() or [""]
+            return _decided(agent, name, Kind(word), float(rest[0]) if rest else None)
+        except Mistake as mistake:
+            print(mistake)
+        except ValueError:
+            print(f"error: {answer!r} is none of these")
+
+
+def _decided(agent: AgentGraph, name: str, kind: Kind, amount: float | None, by: str = "the supervisor") -> Any:
     paused = agent.get_state(thread(name))
     waiting = pending_approvals(paused)[0]
-    return agent.invoke(decide(paused, {waiting.id: _decision(waiting, words, by)}), thread(name))
+    return agent.invoke(decide(paused, {waiting.id: _decision(waiting, kind, amount, by)}), thread(name))
 
 
-def _decision(waiting: PendingApproval, words: list[str], by: str) -> Decision:
-    if words[:1] != ["edit"]:
-        return {"type": words[0] if words else "", "by": by}  # type: ignore[typeddict-item]  # checked by `decide`
-    if len(words) < 2:
-        raise SystemExit("error: an edit needs an amount")
-    edited: EditedAction = {"name": waiting.name, "args": {**waiting.args, "amount": float(words[1])}}
+def _decision(waiting: PendingApproval, kind: Kind, amount: float | None, by: str) -> Decision:
+    if (kind is Kind.edit) != (amount is not None):
+        raise Mistake("an edit needs an amount" if kind is Kind.edit else f"{kind.value} takes no amount; edit does")
+    if amount is None:
+        return {"type": kind.value, "by": by}
+    edited: EditedAction = {"name": waiting.name, "args": {**waiting.args, "amount": amount}}
     return {"type": "edit", "edited_action": edited, "by": by}
 
 
@@ -95,14 +120,18 @@ def _say(result: Any) -> None:
 
 
 def _told(waiting: PendingApproval) -> str:
-    return f"waits for a person: transfer {waiting.args['amount']:,.2f} to {waiting.args['to']}"
+    return f"waits for a person: {_transfer(waiting)}"
+
+
+def _transfer(waiting: PendingApproval) -> str:
+    return f"transfer {waiting.args['amount']:,.2f} to {waiting.args['to']}"
 
 
 def main() -> None:
     """Run a command; a mistake is one line."""
     try:
         app(prog_name="python -m examples.transfer_approval")
-    except AgentkitError as error:
+    except (AgentkitError, OSError, sqlite3.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
 

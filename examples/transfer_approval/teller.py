@@ -52,7 +52,8 @@ class Clerk(BaseChatModel):
 def _answer(messages: Sequence[BaseMessage]) -> AIMessage:
     if isinstance(last := messages[-1], ToolMessage):
         lines = last.text.splitlines()  # a note of the approval may stand before a result, and after a rejection
-        return AIMessage(f"Not transferred: {lines[0]}" if last.status == "error" else f"Done: {lines[-1]}.")
+        why = lines[0].removeprefix("Not executed: ")
+        return AIMessage(f"Not transferred: {why}" if last.status == "error" else f"Done: {lines[-1]}.")
     found = _ORDER.search(last.text) if isinstance(last, HumanMessage) else None
     if found is None:
         return AIMessage('Say it like this: "transfer 250 to Ann".')

@@ -99,7 +99,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_a_process_that_fails_is_told() -> None:
-    with pytest.raises(RuntimeError, match="ended with 3"):
+    with pytest.raises(LeftOut, match="ended with 3"):
         process(["sh", "-c", "echo 1; exit 3"])
     assert process(["sh", "-c", "echo 7"])[1] == 7
 

@@ -350,6 +350,16 @@ def every_end_is_drawn() -> Any:
 
 
 @case("alike", "AK105")
+def a_router_without_a_choice_starts_a_side_branch() -> Any:
+    def beside(state: State) -> Literal["note"]:
+        return "note"
+
+    builder = drawn((START, "a"), ("a", "b"), ("b", END), note=logs("note"))
+    builder.add_conditional_edges("a", beside)
+    return builder
+
+
+@case("alike", "AK105")
 def no_end_is_drawn() -> Any:
     return drawn((START, "a"), ("a", "b"), ("a", "c"))
 

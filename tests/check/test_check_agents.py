@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent as langchain_agent
 from langchain.agents.middleware import (
+    AgentState,
     ContextEditingMiddleware,
     HumanInTheLoopMiddleware,
     ModelCallLimitMiddleware,
@@ -73,11 +74,20 @@ def test_an_agent_has_no_error(factory: Any, response_format: Any, stack: str) -
     assert report.complete
 
 
+class Orders(AgentState[Any]):
+    order_id: str
+
+
 @pytest.mark.parametrize("granularity", ["hook", "turn"])
 def test_the_standard_stack_has_no_finding(granularity: Any) -> None:
     stack = standard(StepBudget(10), approve=["look"], facts=["order_id"])
     agent = create_agent(
-        ScriptedModel("x"), [look], middleware=stack, checkpointer=InMemorySaver(), granularity=granularity
+        ScriptedModel("x"),
+        [look],
+        middleware=stack,
+        state_schema=Orders,
+        checkpointer=InMemorySaver(),
+        granularity=granularity,
     )
     assert check(agent).findings == ()
 

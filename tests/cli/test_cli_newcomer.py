@@ -125,6 +125,14 @@ def test_long_and_odd_ids_leave_the_table_whole(agentkit: Command, folder: Path)
     assert one.stdout.startswith("deleted 1 step of 1 thread (")
 
 
+def test_an_agent_that_is_given_its_saver_is_not_missing_one(agentkit: Command, folder: Path) -> None:
+    folder.joinpath("sly.py").write_text(SLY)
+    assert agentkit("check", "sly:make").stdout == "sly:make: no findings\n"
+    assert "AK403" in agentkit("check", "sly:make", "--durable").stdout
+    done = agentkit("check", "shop:support", "--format", "sarif")
+    assert '"text": "middleware Approval pauses for a person, and there is no checkpointer. Mend it: ' in done.stdout
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [

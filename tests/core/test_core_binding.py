@@ -9,7 +9,10 @@ import pytest
 from langchain.agents.middleware import AgentMiddleware, ModelRequest
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain.tools import tool
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableBinding
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, PrivateAttr, SecretStr
 
@@ -168,13 +171,13 @@ def test_openai_tools_are_strict_beside_a_native_schema(responses_api: bool, str
     request: Any = ModelRequest(model=model, messages=[], tools=[alpha], response_format=ProviderStrategy(Answer))
     bound: Any = Binder(request.response_format, {"alpha"}).bind(request).model
     assert [kwargs.get("strict") for kwargs in model._bound] == [strict]
-    assert [one.get("function", one).get("strict") for one in bound.kwargs["tools"]] == [strict]
+    assert [one.get("function", one).get("strict") for one in bound.options["tools"]] == [strict]
 
 
 def test_openai_tools_are_as_the_user_made_them_without_a_schema() -> None:
     request: Any = ModelRequest(model=ChatOpenAI(model="gpt-5.5", api_key=SecretStr("k")), messages=[], tools=[alpha])
     bound: Any = Binder(None, {"alpha"}).bind(request).model
-    assert "strict" not in bound.kwargs["tools"][0]["function"]
+    assert "strict" not in bound.options["tools"][0]["function"]
 
 
 # ---- refused
@@ -240,3 +243,59 @@ def test_a_schema_that_a_wrap_brings_may_not_shadow_a_tool() -> None:
 
 def test_the_same_tool_twice_is_one_tool() -> None:
     assert asked(ScriptedModel("done"), tools=[alpha, alpha], middleware=[Brings(alpha)]).tools == ["alpha"]
+
+
+# ---- what a model is called with
+
+
+class Says(BaseChatModel):
+    """Binds as providers do, and says what it was called with."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "says"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self.bind(tools=[tool.name for tool in tools], **kwargs)
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        called.append((kwargs, stop, "mine" in run_manager.tags, run_manager.metadata.get("by")))
+        return ChatResult(generations=[ChatGeneration(message=ai("x"))])
+
+
+called: list[Any] = []
+
+
+class Loud(RunnableBinding[Any, Any]):
+    """A wrapper that does something of its own."""
+
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        called.append("loud")
+        return super().invoke(input, config, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "expected"),
+    [
+        (lambda bound: bound, [({"tools": ["alpha"], "tool_choice": None}, None, False, None)]),
+        (
+            lambda bound: bound.bind(tool_choice="any", stop=["x"]),
+            [({"tools": ["alpha"], "tool_choice": "any"}, ["x"], False, None)],
+        ),
+        (
+            lambda bound: bound.with_config(tags=["mine"], metadata={"by": "me"}),
+            [({"tools": ["alpha"], "tool_choice": None}, None, True, "me")],
+        ),
+        (lambda bound: Loud(bound=bound), ["loud", ({"tools": ["alpha"], "tool_choice": None}, None, False, None)]),
+    ],
+    ids=["bound", "bound twice", "with a config", "a wrapper of its own kind"],
+)
+def test_a_bound_model_is_called_as_its_wrapper_calls_it(wrapped: Any, expected: list[Any]) -> None:
+    called.clear()
+
+    class Wrapped(Says):
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            return wrapped(super().bind_tools(tools, **kwargs))
+
+    create_agent(Wrapped(), [alpha]).invoke({"messages": "hi"})
+    assert called == expected

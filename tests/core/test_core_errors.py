@@ -230,6 +230,25 @@ def unknown_counted_tool() -> None:
     create_agent(ScriptedModel("x"), [look], middleware=[Gates(ToolCallBudget(3, tool="lok") | StepBudget(9))])
 
 
+def unknown_provider() -> None:
+    create_agent("opnai:gpt-5.5")
+
+
+def one_tool_for_a_list() -> None:
+    create_agent(ScriptedModel("x"), look)  # type: ignore[arg-type]  # the mistake
+
+
+def one_middleware_for_a_list() -> None:
+    create_agent(ScriptedModel("x"), middleware=Gates())
+
+
+def tool_without_a_docstring() -> None:
+    def find(x: int) -> str:
+        return str(x)
+
+    create_agent(ScriptedModel("x"), [find])
+
+
 def approval_of_a_function() -> None:
     Approval(look)  # type: ignore[arg-type]  # the mistake
 
@@ -443,6 +462,10 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (unknown_shown_field, "UnknownStateField", ValueError, ["Facts", "'ordr_id'", "state_schema"]),
     (unknown_tool_name, "UnknownToolName", ValueError, ["Approval", "'lok'", "There are: look", "Correct the name"]),
     (unknown_counted_tool, "UnknownToolName", ValueError, ["Gates", "'lok'", "There are: look"]),
+    (unknown_provider, "ConfigurationError", ValueError, ["model='opnai:gpt-5.5'", "provider", "'openai:gpt-5.5'"]),
+    (one_tool_for_a_list, "ConfigurationError", ValueError, ["`tools` is a list", "look", "brackets"]),
+    (one_middleware_for_a_list, "ConfigurationError", ValueError, ["`middleware` is a list", "Gates", "brackets"]),
+    (tool_without_a_docstring, "ConfigurationError", ValueError, ["'find'", "`tools`", "docstring"]),
     (approval_of_a_function, "ConfigurationError", ValueError, ["Approval", "'refund'", "name='look'"]),
     (approval_of_letters, "ConfigurationError", ValueError, ["standard", "approve=['look']"]),
     (fallbacks_of_letters, "ConfigurationError", ValueError, ["ModelRetry", "fallbacks=['openai:gpt-5.5']"]),

@@ -68,13 +68,18 @@ def test_recorded_scores_are_what_the_formula_gives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cve_id", "score"),  # the base scores that the National Vulnerability Database gives
-    [("CVE-2019-0708", 9.8), ("CVE-2023-4863", 8.8), ("CVE-2023-38545", 9.8), ("CVE-2023-44487", 7.5)],
+    ("cve_id", "vector", "score"),  # as the National Vulnerability Database publishes them, of its own ("Primary")
+    [
+        ("CVE-2019-0708", "AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", 9.8),
+        ("CVE-2023-4863", "AV:N/AC:L/PR:N/UI:R/S:U/C:H/I:H/A:H", 8.8),
+        ("CVE-2023-38545", "AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", 9.8),
+        ("CVE-2023-44487", "AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H", 7.5),
+    ],
 )
-def test_estimates_come_to_what_the_national_database_says(cve_id: str, score: float) -> None:
+def test_estimates_come_to_what_the_national_database_says(cve_id: str, vector: str, score: float) -> None:
     result = assessed(assessor(), cve_id)
     assert result["facts"]["basis"] == "estimated"
-    assert result["rating"]["score"] == score
+    assert (result["rating"]["vector"], result["rating"]["score"]) == (f"CVSS:3.1/{vector}", score)
 
 
 def test_an_attack_by_a_local_user_is_rated_as_one() -> None:
@@ -116,13 +121,14 @@ def command(*arguments: str, root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_prints_json_and_refuses_what_it_does_not_know(root: Path) -> None:
-    done = CliRunner().invoke(app, [RECORDED, ESTIMATED, "--json"])
+    done = CliRunner().invoke(app, [RECORDED.lower(), ESTIMATED, "--json"])
     assert done.exit_code == 0, done.output
     assert [each["cve_id"] for each in json.loads(done.output)] == [RECORDED, ESTIMATED]
     refused = command("CVE-1999-0001", root=root)
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: no record of 'CVE-1999-0001'; there are CVE-2014-0160")
     assert len(refused.stderr.splitlines()) == 1
+    assert CliRunner().invoke(app, [RECORDED, ESTIMATED, "--as-drawn"]).exit_code == 2
 
 
 def test_the_records_carry_their_notice(root: Path) -> None:

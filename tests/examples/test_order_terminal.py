@@ -85,6 +85,17 @@ def test_words_are_not_split_and_marks_do_not_begin_a_line() -> None:
     assert not any(line.endswith("“") for line in lines)
 
 
+@pytest.mark.parametrize("emoji", ["👩\u200d👩\u200d👧\u200d👦", "👍🏽", "❤\ufe0f\u200d🔥"])
+def test_an_emoji_of_several_signs_is_not_split(emoji: str) -> None:
+    console, screen = _console(20)
+    typewriter = Typewriter(console)
+    for sign in f"{emoji}您{emoji} " * 12:
+        typewriter.write(sign)
+    typewriter.end()
+    assert len(screen.getvalue().splitlines()) > 2
+    assert sum(line.count(emoji) for line in screen.getvalue().splitlines()) == 24
+
+
 def test_the_indentation_of_a_list_is_kept() -> None:
     console, screen = _console(20)
     typewriter = Typewriter(console)

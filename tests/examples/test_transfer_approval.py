@@ -79,6 +79,37 @@ def test_what_waits_is_shown_and_mistakes_are_one_line(tmp_path: Path) -> None:
     assert str(again.exception) == "error: nothing waits in the conversation 'main'"
 
 
+def test_what_waits_is_not_lost_by_asking_for_something_else(tmp_path: Path) -> None:
+    typed(tmp_path, "ask", "transfer 1500 to Ann")
+    refused = typed(tmp_path, "ask", "transfer 20 to Ben")
+    told = "error: decide first about what waits in the conversation 'main': transfer 1,500.00 to ann"
+    assert str(refused.exception) == told
+    assert refused.exit_code == 1
+    assert (
+        typed(tmp_path, "ask", "transfer 20 to Ben", "--thread", "other").output == "Done: 20.00 transferred to ben.\n"
+    )
+    assert str(typed(tmp_path, "decide", "approve", "--amount", "3").exception) == (
+        "error: approve takes no amount; edit does"
+    )
+    assert typed(tmp_path, "decide", "reject", "--by", "eve").output == (
+        "Not transferred: `transfer` was rejected by eve.\n"
+    )
+
+
+def test_whoever_decides_here_is_asked_until_the_answer_is_one(tmp_path: Path) -> None:
+    answers = "maybe\n\nedit\nedit ten\nedit 900\n"
+    done = CliRunner().invoke(app, ["ask", "transfer 1500 to Ann", "--here", "--db", str(tmp_path)], input=answers)
+    assert done.output.count("approve, edit AMOUNT, or reject: ") == 5
+    assert done.output.endswith("Done: 900.00 transferred to ann.\n")
+
+
+def test_a_place_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = CliRunner().invoke(app, ["show", "--db", str(tmp_path / "file")])
+    assert refused.exit_code == 2
+    assert "Traceback" not in refused.output
+
+
 def ordered(tmp_path: Path, *orders: str) -> tuple[Bank, list[str]]:
     bank = Bank(tmp_path / "bank.db")
     agent = teller(bank, InMemorySaver())

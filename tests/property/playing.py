@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
@@ -67,39 +68,61 @@ def build(stack: Stack, factory: Callable[..., Any], *, saver: bool, **more: Any
 
 
 def play(
-    stack: Stack, factory: Callable[..., Any], *, entry: EntryPoint = "invoke", saver: bool = True, **more: Any
+    stack: Stack,
+    factory: Callable[..., Any],
+    *,
+    entry: EntryPoint = "invoke",
+    saver: bool = True,
+    heard: bool = False,
+    **more: Any,
 ) -> Played:
-    """Play a scenario from code without a running event loop."""
+    """Play a scenario from code without a running event loop.
+
+    Args:
+        stack: The scenario.
+        factory: Compiles the agent.
+        entry: How it is run.
+        saver: Whether it has one, so that it can be resumed.
+        heard: Whether a callback hears its steps.
+        **more: More arguments of the factory.
+    """
     if entry in ("ainvoke", "astream"):
-        return asyncio.run(aplay(stack, factory, entry=entry, saver=saver, **more))
+        return asyncio.run(aplay(stack, factory, entry=entry, saver=saver, heard=heard, **more))
     agent, log, model = build(stack, factory, saver=saver, **more)
     played = Played(log, model.requests)
     script = _inputs(stack, saver, played)
     given = next(script)
     while given is not None:
-        given = _next(script, run(agent, given[0], _config(), entry=entry, catch=True))
+        given = _next(script, run(agent, given[0], _config(heard), entry=entry, catch=True))
     if saver:
         played.state = _plain(agent.get_state(_config()).values)
     return played
 
 
 async def aplay(
-    stack: Stack, factory: Callable[..., Any], *, entry: EntryPoint = "ainvoke", saver: bool = True, **more: Any
+    stack: Stack,
+    factory: Callable[..., Any],
+    *,
+    entry: EntryPoint = "ainvoke",
+    saver: bool = True,
+    heard: bool = False,
+    **more: Any,
 ) -> Played:
-    """Play a scenario on the running event loop."""
+    """Play a scenario on the running event loop; see `play`."""
     agent, log, model = build(stack, factory, saver=saver, **more)
     played = Played(log, model.requests)
     script = _inputs(stack, saver, played)
     given = next(script)
     while given is not None:
-        given = _next(script, await arun(agent, given[0], _config(), entry=entry, catch=True))
+        given = _next(script, await arun(agent, given[0], _config(heard), entry=entry, catch=True))
     if saver:
         played.state = _plain((await agent.aget_state(_config())).values)
     return played
 
 
-def _config() -> dict[str, Any]:
-    return {"configurable": {"thread_id": THREAD}, "recursion_limit": 150}
+def _config(heard: bool = False) -> dict[str, Any]:
+    config: dict[str, Any] = {"configurable": {"thread_id": THREAD}, "recursion_limit": 150}
+    return {**config, "callbacks": [BaseCallbackHandler()]} if heard else config
 
 
 def _next(script: Any, result: RunResult) -> Any:

@@ -316,10 +316,11 @@ def dead_end(given: Given) -> Iterator[Hit]:
     drawn = {source for source, target in shape.edges if target == END}
     if not drawn:
         return
-    chosen = frozenset().union(*(choice.targets for choices in shape.choices.values() for choice in choices))
+    choices = [each for every in shape.choices.values() for each in every if len(each.targets) > 1 or not each.told]
+    chosen = frozenset().union(*(choice.targets for choice in choices))
     for node in sorted(chosen & shape.reachable(START) & shape.nodes.keys()):
         leads = node in drawn or shape.successors(node) or shape.choices.get(node) or shape.is_open(node)
-        if not leads and shape.nodes[node].bodies and not any(body.parent_gotos for body in shape.nodes[node].bodies):
+        if not leads and shape.nodes[node].bodies and not any(body.leaves for body in shape.nodes[node].bodies):
             yield Hit(
                 node=node,
                 message="leads nowhere, while other nodes are drawn to the end",
