@@ -83,6 +83,9 @@ _RUNTIME: Final = "__pregel_runtime"
 _PUSH: Final = "__pregel_push"
 # Holds the answers with which the run was resumed by the questions' ids, if it was.
 _RESUME_MAP: Final = "__pregel_resume_map"
+# Where the API's own providers come from, which stand in for one until the application has set it.
+_METRICS_API: Final = ("opentelemetry.metrics", "opentelemetry.metrics._internal")
+_LOGS_API: Final = ("opentelemetry._logs", "opentelemetry._logs._internal")
 # Holds the saver of the run; without one the engine pauses all the same, and nothing can ever resume it.
 _SAVER: Final = "__pregel_checkpointer"
 
@@ -288,7 +291,7 @@ def is_placeholder(provider: object) -> bool:
 
     Without one nothing need be measured. The tracer's counterpart is public.
     """
-    return type(provider).__module__.startswith("opentelemetry.metrics")
+    return provider.__class__.__module__ in _METRICS_API
 
 
 def loggers() -> Any:
@@ -296,9 +299,10 @@ def loggers() -> Any:
 
     Its module has no public name yet. Where nobody has imported it nobody has set one up.
     """
-    module = sys.modules.get("opentelemetry._logs")
-    provider = module.get_logger_provider() if module is not None else None
-    return None if type(provider).__module__.startswith(("builtins", "opentelemetry._logs")) else provider
+    if "opentelemetry._logs" not in sys.modules:
+        return None
+    provider = sys.modules["opentelemetry._logs"].get_logger_provider()
+    return None if provider.__class__.__module__ in _LOGS_API else provider  # looked at before each run: without a call
 
 
 def log_records() -> tuple[Any, Any]:

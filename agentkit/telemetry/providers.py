@@ -69,7 +69,7 @@ def sinks(settings: Telemetry) -> Sinks:
     meters = settings.meter_provider or metrics.get_meter_provider()
     traced = not isinstance(tracers, _NO_TRACERS)
     metered = not (isinstance(meters, metrics.NoOpMeterProvider) or is_placeholder(meters))
-    logged = settings.logger_provider or (loggers() if _LOGS in sys.modules else None)
+    logged = settings.logger_provider or loggers()
     return Sinks(tracers if traced else None, meters if metered else None, logged)
 
 
