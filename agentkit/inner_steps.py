@@ -7,7 +7,7 @@ recursion limit. Parallel calls run at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import nullcontext
 from contextvars import Context, copy_context
 from functools import partial
@@ -100,14 +100,13 @@ class InnerSteps:
             for call, config in self._of_calls(calls)
         ]
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        finally:
-            waiting = [task for task in tasks if not task.done()]
-            for task in waiting:
-                task.cancel()
-            if waiting:
-                await asyncio.wait(waiting)
-        return [_outcome(task) for task in tasks if not task.cancelled()]
+            done, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        except BaseException:
+            await _give_up(tasks)
+            raise
+        if waiting:
+            await _give_up(waiting)
+        return [_outcome(task) for task in tasks if task in done]
 
     def _of_turn(self) -> RunnableConfig:
         if self._number == self._first:
@@ -149,7 +148,15 @@ async def _acall(step: ToolsStep, call: ToolCall, config: RunnableConfig, gate: 
             return Raised(pause)
 
 
+async def _give_up(tasks: Collection[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def _outcome(task: asyncio.Task[Any]) -> Outcome[Any]:
+    if task.cancelled():  # not from here: the engine tells it from a run that is cancelled
+        return Raised(cast(Exception, asyncio.CancelledError()))
     error = task.exception()
     if error is None:
         return cast(Outcome[Any], task.result() if isinstance(task.result(), Raised) else Returned(task.result()))

@@ -41,7 +41,8 @@ def is_unobserved(
         arguments.keys() <= _BLIND
         and input is not None
         and not isinstance(input, Command)
-        and not (graph.checkpointer or graph.debug or graph.step_timeout or graph.retry_policy)
+        and (graph.checkpointer is None or graph.checkpointer is False)
+        and not (graph.debug or graph.step_timeout or graph.retry_policy)
         and not (graph.interrupt_before_nodes or graph.interrupt_after_nodes)
         and not _is_heard(graph.config, config)
     )

@@ -90,6 +90,23 @@ def test_unread_resume_tells_an_answer_that_nobody_asked_for(reads: bool) -> Non
     assert unread == [not reads]
 
 
+def test_a_paused_task_has_its_id_when_it_runs_again() -> None:
+    ran: list[str | None] = []
+
+    def node(state: Any, config: RunnableConfig) -> None:
+        ran.append(_compat.task_of(config))
+        interrupt("?")
+
+    made = graph(node, saver=True)
+    made.invoke({"messages": []}, thread("t"))
+    saved = made.checkpointer.get_tuple(thread("t"))
+    assert _compat.paused_tasks(saved) == {ran[0]}
+    made.invoke(Command(resume="yes"), thread("t"))
+    assert ran[0] == ran[1] is not None
+    assert _compat.paused_tasks(made.checkpointer.get_tuple(thread("t"))) == _compat.paused_tasks(None) == frozenset()
+    assert _compat.task_of(thread("t")) is None
+
+
 def test_no_answer_is_unread_where_none_was_given() -> None:
     unread: list[bool] = []
 
@@ -361,3 +378,32 @@ def test_langchains_jump_edge_is_known_from_its_other_edges() -> None:
         "model": [False],
         "tools": [False],
     }
+
+
+def test_task_config_is_what_the_engine_gives_a_task() -> None:
+    """One that `Send` starts in the next step, made by the step before it."""
+    configs: list[Any] = []
+
+    def first(state: Any, config: RunnableConfig) -> Any:
+        step, last = _compat.steps_of(config)
+        assert (step, last - step) == (1, 7)
+        configs.append(_compat.task_config(config, "sent", step + 1, lambda fields: {}, ["messages"], 0))
+        return Command(goto=Send("sent", {}))
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("first", first)
+    builder.add_node("sent", lambda state, config: configs.append(config))
+    builder.add_edge(START, "first")
+    builder.compile().invoke({"messages": []}, {"recursion_limit": 8, "metadata": {"who": "ann"}})
+    ours, theirs = configs
+    varying = {"langgraph_checkpoint_ns", "checkpoint_ns"}
+    kept = [{key: value for key, value in each["metadata"].items() if key not in varying} for each in (ours, theirs)]
+    assert kept[0] == kept[1]
+    assert ours["configurable"].keys() >= theirs["configurable"].keys()
+    for config in (ours, theirs):
+        inner, here = config["configurable"], config["configurable"]["__pregel_runtime"].execution_info
+        assert inner["checkpoint_ns"] == config["metadata"]["langgraph_checkpoint_ns"] == here.checkpoint_ns
+        assert inner["checkpoint_ns"] == f"sent:{here.task_id}" == f"sent:{inner['__pregel_task_id']}"
+        assert (inner["__pregel_scratchpad"].step, inner["__pregel_scratchpad"].interrupt_counter()) == (2, 0)
+        assert inner["__pregel_read_state"] is not None
+    assert ours["run_name"] == "sent"

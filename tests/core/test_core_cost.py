@@ -13,6 +13,7 @@ import langsmith
 import pytest
 from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -294,6 +295,35 @@ def test_a_turn_is_two_steps_whatever_its_hooks(size: int) -> None:
     assert steps == 5 + 4  # the model, then its tools
     assert checkpoints == 2 + steps  # before them, what is given and LangGraph's own start
     assert writes <= steps_and_stores(5, 0, langchain_create_agent)[2]
+
+
+@pytest.mark.parametrize("number", [1, 5])
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_run_that_nobody_observes_is_one_step_whatever_its_length(number: int, heard: bool) -> None:
+    seen: list[str] = []
+
+    class Notes(AgentMiddleware[Any, Any, Any]):
+        def before_model(self, state: Any, runtime: Any) -> None:
+            seen.append(runtime.execution_info.checkpoint_id)  # each super-step has one of its own
+
+    agent = create_agent(turns(number), [add], middleware=[Notes()], granularity="turn")
+    agent.invoke({"messages": "hi"}, {"callbacks": [BaseCallbackHandler()]} if heard else None)
+    assert len(seen) == number
+    assert len(set(seen)) == (number if heard else 1)
+
+
+def test_in_a_run_that_nobody_observes_a_reducer_runs_once_for_each_update() -> None:
+    APPLIED.clear()
+
+    class Adds(AgentMiddleware[Any, Any, Any]):
+        state_schema = Counted
+
+        def before_model(self, state: Any, runtime: Any) -> Any:
+            return {"total": 1}
+
+    agent = create_agent(turns(3), [add], middleware=[Adds()], granularity="turn")
+    assert agent.invoke({"messages": "hi"})["total"] == 3
+    assert APPLIED == [1, 1, 1]
 
 
 @granularities

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NotRequired
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels import BinaryOperatorAggregate, EphemeralValue, LastValue, Topic
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import add_messages
@@ -15,7 +15,7 @@ from langgraph.types import Command, Overwrite, interrupt
 from agentkit import create_agent, thread
 from agentkit.local_state import LocalState, can_fold
 from agentkit.state import updates_of
-from agentkit.testing import ENTRY_POINTS, EntryPoint, ScriptedModel, run
+from agentkit.testing import ENTRY_POINTS, EntryPoint, ScriptedModel, ai, run, tool_call
 
 entries = pytest.mark.parametrize("entry", ENTRY_POINTS)
 granularities = pytest.mark.parametrize("granularity", ["hook", "turn"])
@@ -125,6 +125,21 @@ def test_a_failure_is_not_remembered_by_the_next_turn(granularity: Any) -> None:
     with pytest.raises(TimeoutError):
         agent.invoke({"messages": "hi"}, thread("t"))
     assert agent.invoke({"messages": "again"}, thread("t"))["messages"][-2].text == "two"
+
+
+@granularities
+def test_an_update_from_outside_goes_on_where_its_node_would(granularity: Any) -> None:
+    def look() -> str:
+        """Look around."""
+        return "seen"
+
+    agent = create_agent(ScriptedModel("x", "y"), [look], checkpointer=InMemorySaver(), granularity=granularity)
+    agent.invoke({"messages": "hi"}, thread("t"))
+    agent.update_state(thread("t"), {"messages": [ai("", tool_call("look", {}, "c"))]}, as_node="model")
+    assert agent.get_state(thread("t")).next == ("tools",)
+    agent.update_state(thread("t"), {"messages": [ToolMessage("told", tool_call_id="c")]}, as_node="tools")
+    assert agent.get_state(thread("t")).next == ("model",)
+    assert [m.text for m in agent.invoke(None, thread("t"))["messages"]] == ["hi", "x", "", "told", "y"]
 
 
 # ---- the state inside a node

@@ -17,7 +17,8 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config, get_stream_writer
-from langgraph.errors import GraphRecursionError, ParentCommand
+from langgraph.errors import GraphRecursionError, NodeCancelledError, ParentCommand
+from langgraph.func import task
 from langgraph.runtime import get_runtime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Overwrite, Send, interrupt
@@ -193,6 +194,23 @@ def test_an_agent_in_a_tool_keeps_its_threads_where_they_are_kept_step_by_step()
         namespaces.append(sorted(saver.storage["own"]))
         assert len(sub.get_state(thread("own")).values["messages"]) == 4
     assert namespaces[0] == namespaces[1]
+
+
+def test_tasks_of_the_functional_api_run_in_a_tool_once_for_each_call() -> None:
+    @task
+    def noted(number: int) -> int:
+        SEEN.append(number)
+        return number
+
+    def count(number: int) -> str:
+        """Count with tasks."""
+        return f"{noted(number).result()} {noted(number + 1).result()}"
+
+    script = [ai("", tool_call("count", {"number": number}, f"c{number}")) for number in (1, 5)]
+    counted = StructuredTool.from_function(count)
+    result, seen = alike(agent(*script, "done", tools=[counted]), "invoke")
+    assert sorted(seen) == [1, 2, 5, 6]
+    assert [message.text for message in result.messages if message.type == "tool"] == ["1 2", "5 6"]
 
 
 # ---- ways out
@@ -430,3 +448,12 @@ def test_a_call_that_fails_cancels_the_others() -> None:
     result, _ = played(agent(calls("stay", "fail"), "done", tools=[staying(ended), fail]), "ainvoke", heard=False)
     assert isinstance(result.error, TimeoutError)
     assert ended == ["left"]
+
+
+def test_a_call_that_is_cancelled_from_elsewhere_ends_the_run() -> None:
+    async def lost() -> str:
+        """Wait for what somebody else gives up."""
+        raise asyncio.CancelledError
+
+    result, _ = alike(agent(calls("lost"), "done", tools=[StructuredTool.from_function(coroutine=lost)]), "ainvoke")
+    assert isinstance(result.error, NodeCancelledError)

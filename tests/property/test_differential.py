@@ -36,8 +36,16 @@ def reference_is_sound(played: Played) -> bool:
         and not any(who.endswith("after_agent") and _leaves_calls_open(state) for who, state in played.log.seen)
         and ("error", "KeyError") not in played.events
         and len(executed) == len(set(executed))
+        and not _dispatches_again(played)
         and not played.log.faults
     )
+
+
+def _dispatches_again(played: Played) -> bool:
+    """Whether a call was dispatched twice, with nothing to resume: LangChain does where a hook removes its result."""
+    outermost = min((who for who, _ in played.log.wrapped), default=None)
+    dispatched = [call for who, call in played.log.wrapped if who == outermost]
+    return len(dispatched) != len(set(dispatched)) and all(what == "ended" for what, _ in played.events)
 
 
 def _leaves_calls_open(state: Any) -> bool:
