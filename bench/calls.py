@@ -1,8 +1,8 @@
 """How many functions a turn calls, counted: `python -m bench.calls`.
 
-A model call and a tool call, in granularity `"hook"`, beside LangChain's factory and a bare loop. Python's functions
-and built-in ones, in the thread that runs the agent: LangChain's factory runs sync tools in threads of their own, so its
-sync figures lack them. No other program disturbs such a count.
+A model call and a tool call, in granularity `"hook"`, beside LangChain's factory and a bare loop. Counted are Python's
+functions and built-in ones, in the thread that runs the agent. LangChain's factory runs sync tools in threads of their
+own, so its sync figures lack them. No other program disturbs such a count.
 """
 
 from __future__ import annotations
