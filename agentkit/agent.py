@@ -119,14 +119,15 @@ def create_agent(
     executor = _executor(hooks, tools or (), declared, layers["tool"])
     executable = executor.tools_by_name if executor else {}
     turns = granularity == "turn" and not (interrupt_before or interrupt_after)
+    sequential = frozenset(name for name, tool in executable.items() if contract_of(tool).sequential)
     schemas = merge(
         [(n, m.state_schema) for n, m in _named(hooks)],
         state_schema,
         turns=turns,
+        sequential=bool(sequential),
         messages=reducer_for(checkpointer, message_storage),
     )
     return_direct = frozenset(tool.name for tool in executable.values() if tool.return_direct)
-    sequential = frozenset(name for name, tool in executable.items() if contract_of(tool).sequential)
     _refuse_unknown_fields(executable, hooks, schemas)
     _refuse_unknown_tools(hooks, {*executable, *declared, *map(_provided, provider_tools)})
     stops = plan(

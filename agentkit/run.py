@@ -174,7 +174,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if "messages" in given and isinstance(self.channels["messages"], DeltaChannel):
             given["messages"] = as_objects(given["messages"])
         position = {POSITION: at_start(self.plan, through=through)} if self.agent.logical is not None else {}
-        return {**given, TALLY: tally, HANDOVER: None, **position}
+        left_over = {HANDOVER: None} if self.checkpointer else {}  # of a run that was broken off
+        return {**given, TALLY: tally, **left_over, **position}
 
     def _called(
         self, input: Any, config: RunnableConfig | None, kwargs: dict[str, Any], entrypoint: EntryPoint

@@ -81,6 +81,9 @@ class _LoopState(TypedDict, total=False):
 class _InnerState(TypedDict, total=False):
     agentkit_tally: Annotated[dict[str, Any] | None, PrivateStateAttr, LatestField]
     agentkit_handover: Annotated[list[Any] | None, PrivateStateAttr, _collected]
+
+
+class _SequenceState(TypedDict, total=False):
     agentkit_sequenced: Annotated[str | None, PrivateStateAttr, EphemeralValue]
 
 
@@ -130,6 +133,7 @@ def merge(
     own: type | None,
     *,
     turns: bool = False,
+    sequential: bool = True,
     messages: Any = merge_messages,
 ) -> Schemas:
     """Merge state schemas: later middlewares win over earlier ones, the caller's own over all.
@@ -138,6 +142,7 @@ def merge(
         middleware: Name and state schema of each middleware, in list order.
         own: The caller's `state_schema`; None means LangChain's `AgentState`.
         turns: Whether nodes hold whole turns, so that a position on the plan has to be kept.
+        sequential: Whether some tools' calls run one after the other. LangGraph asks every field at every step.
         messages: The reducer or channel of the history, in the place of `add_messages`; a reducer of the caller's or a
             middleware's own stays.
 
@@ -161,7 +166,8 @@ def merge(
     plain = frozenset(field for field, annotation in fields.items() if _is_plain(annotation))
     fields |= {field: _shared(fields[field]) for field in plain if field != "structured_response"}
     visible = {**fields, **_hints(_LoopState)}
-    inner = {**_hints(_InnerState), **(_hints(_TurnState) if turns else {})}
+    kept = [_InnerState, *([_SequenceState] if sequential else []), *([_TurnState] if turns else [])]
+    inner = {field: hint for schema in kept for field, hint in _hints(schema).items()}
     return Schemas(
         state=_typed("State", {**visible, **inner}),
         visible=_typed("VisibleState", visible),
