@@ -25,7 +25,7 @@ from langchain_core.runnables.config import get_config_list
 
 # Marks the handlers for whose sake a model streams; nothing public tells whether it will.
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingHandler
-from langgraph.checkpoint.base import Checkpoint
+from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
 
 # The whole value of a delta channel in a checkpoint: serializers meet it, and pruning writes it.
@@ -56,10 +56,12 @@ __all__ = [
     "log_records",
     "loggers",
     "node_trace_policy",
+    "paused_tasks",
     "read_state",
     "run_tool_call",
     "steps_of",
     "task_config",
+    "task_of",
     "tool_outputs",
     "trace_processor",
     "unread_resume",
@@ -249,6 +251,18 @@ def is_resumed(config: RunnableConfig) -> bool:
     """Whether the running task was resumed with an answer."""
     scratchpad = config["configurable"].get(_SCRATCHPAD)
     return scratchpad is not None and bool(scratchpad.resume or scratchpad.get_null_resume(False) is not None)
+
+
+def paused_tasks(saved: CheckpointTuple | None) -> frozenset[str]:
+    """The ids of the tasks that paused at a stored checkpoint; they run again when it is resumed, answered or not."""
+    writes = saved.pending_writes if saved is not None else None
+    return frozenset(task for task, channel, _ in writes or () if channel == INTERRUPT)
+
+
+def task_of(config: RunnableConfig) -> str | None:
+    """The id of the running task."""
+    task: str | None = config.get("configurable", {}).get(_TASK_ID)
+    return task
 
 
 def is_empty_stream(error: Exception) -> bool:

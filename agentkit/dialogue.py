@@ -53,7 +53,7 @@ class _Again:
 
 
 def converse(
-    binding: Binding, messages: Sequence[AnyMessage], limits: Limits
+    binding: Binding, messages: Sequence[AnyMessage], limits: Limits, *, checked: bool = False
 ) -> Generator[Attempt, AIMessage, AIMessage]:
     """Ask the model until its reply can be used.
 
@@ -61,6 +61,7 @@ def converse(
         binding: How the request is put to the model.
         messages: What is sent, without the system message.
         limits: How often each fault is asked again.
+        checked: Whether the messages are known to be well-formed.
 
     Returns:
         The reply, with no call in it that must not run.
@@ -70,7 +71,7 @@ def converse(
         UnreadableReply: If the reply could not be built each time.
         MissingStructuredOutput: If a structured answer was required and the model answered in plain text each time.
     """
-    sent = well_formed(messages)
+    sent = messages if checked else well_formed(messages)
     attempt = Attempt(sent)
     tries: dict[str, int] = {}
     while True:

@@ -132,6 +132,8 @@ def merge_messages(left: Any, right: Any) -> Any:
     Raises:
         ValueError: If a message is to be removed that is not there.
     """
+    if isinstance(left, list) and not left:
+        left = IndexedMessages(())
     if isinstance(left, IndexedMessages) and left.is_indexed and right is not None:
         added = _whole(right if isinstance(right, list) else [right])
         if not any(map(_removes, map(type, added))):

@@ -30,7 +30,7 @@ from agentkit.limits import Limits, Tally
 from agentkit.reply import refuse_unsafe_calls
 from agentkit.state import ASKED_AGAIN, EXIT, INNER, TALLY, updates_of
 from agentkit.streamed import listen
-from agentkit.transcript import SYNTHETIC, close_calls
+from agentkit.transcript import SYNTHETIC, close_calls, is_well_formed
 from agentkit.usage import used_in_vain
 
 __all__ = ["ModelStep", "model_layer"]
@@ -50,6 +50,8 @@ class _Outcome:
 class _Exchange:
     """What is known of one model step while it goes on."""
 
+    checked: bool = False
+    """Whether what is sent is known to be well-formed."""
     attempts: int = 0
     replies: list[AIMessage] = field(default_factory=list)
     """All replies, those that were asked again among them."""
@@ -91,20 +93,22 @@ class ModelStep:
 
     def run(self, state: State, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """One model step, sync."""
-        request, tally, ending = self._prepare(state, runtime)
+        whole = is_well_formed(state["messages"])
+        request, tally, ending = self._prepare(state, runtime, whole)
         if ending is not None:
             return self._ended(request, tally, ending, state)
-        exchange = _Exchange()
+        exchange = _Exchange(whole and not self.sync_layers)  # a wrap may change what is sent
         with executions.ledger():
             outcome = compose(self.sync_layers, partial(self._call, exchange), is_async=False)(request)
         return self._update(state, request, tally, exchange, outcome)
 
     async def arun(self, state: State, runtime: Runtime[Any], config: RunnableConfig) -> Any:
         """One model step, async."""
-        request, tally, ending = self._prepare(state, runtime)
+        whole = is_well_formed(state["messages"])
+        request, tally, ending = self._prepare(state, runtime, whole)
         if ending is not None:
             return self._ended(request, tally, ending, state)
-        exchange = _Exchange()
+        exchange = _Exchange(whole and not self.async_layers)
         with executions.ledger():
             outcome = await compose(self.async_layers, partial(self._acall, exchange), is_async=True)(request)
         return self._update(state, request, tally, exchange, outcome)
@@ -119,7 +123,7 @@ class ModelStep:
             model = _target(binding, request, attempt, exchange)
             return exchange.heard(ear.checked(model.invoke(_prompt(request, attempt), config)))
 
-        reply = drive(converse(binding, request.messages, self.limits), ask)
+        reply = drive(converse(binding, request.messages, self.limits, checked=exchange.checked), ask)
         return self._read(reply, binding, exchange)
 
     async def _acall(self, exchange: _Exchange, request: ModelRequest[Any]) -> _Outcome:
@@ -130,7 +134,7 @@ class ModelStep:
             model = _target(binding, request, attempt, exchange)
             return exchange.heard(ear.checked(await model.ainvoke(_prompt(request, attempt), config)))
 
-        reply = await adrive(converse(binding, request.messages, self.limits), ask)
+        reply = await adrive(converse(binding, request.messages, self.limits, checked=exchange.checked), ask)
         return self._read(reply, binding, exchange)
 
     def _read(self, reply: AIMessage, binding: Binding, exchange: _Exchange) -> _Outcome:
@@ -143,8 +147,10 @@ class ModelStep:
 
     # ---- before and after
 
-    def _prepare(self, state: State, runtime: Runtime[Any]) -> tuple[ModelRequest[Any], Tally, Exit | None]:
-        messages = close_calls(state["messages"])
+    def _prepare(
+        self, state: State, runtime: Runtime[Any], whole: bool
+    ) -> tuple[ModelRequest[Any], Tally, Exit | None]:
+        messages = list(state["messages"]) if whole else close_calls(state["messages"])
         tally = counting.count_results(state.get(TALLY) or {}, messages)
         shown: Any = {key: value for key, value in state.items() if key not in INNER}
         request: ModelRequest[Any] = ModelRequest(

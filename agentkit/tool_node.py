@@ -6,7 +6,6 @@ run, a tool's own exception reaches the model, and state fields are filled as co
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.utils import gather_with_concurrency
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
@@ -150,7 +150,10 @@ class ToolsStep:
         if not calls:
             return None
         run = [arun_tool_call(self.node, call, state, runtime, config) for call in calls]
-        outputs = [await run[0]] if len(calls) == 1 else await asyncio.gather(*run)
+        if len(calls) == 1:
+            outputs = [await run[0]]
+        else:
+            outputs = await gather_with_concurrency(config.get("max_concurrency"), *run)
         return self._update(tool_outputs(self.node, outputs), calls, state)
 
     def _runnable(self, given: Any, state: State) -> list[ToolCall]:

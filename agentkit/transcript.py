@@ -24,6 +24,7 @@ __all__ = [
     "UNKNOWN_OUTCOME",
     "close_calls",
     "closing_results",
+    "is_well_formed",
     "last_turn",
     "open_invalid_calls",
     "pending_calls",
@@ -89,7 +90,7 @@ def close_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     Only what is missing is added, so this may be stored. Results that stand further down stay where they are
     (`well_formed` moves them for the request).
     """
-    if _needs_nothing(messages):
+    if is_well_formed(messages):
         return list(messages)
     mended: list[AnyMessage] = []
     for head, rest in _turns(messages):
@@ -122,7 +123,7 @@ def well_formed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     Each call answered exactly once, right after its message; no results without a call; no calls without a name or an
     id; ids unique in their message; no call that stands only as a content block.
     """
-    if _needs_nothing(messages):
+    if is_well_formed(messages):
         return list(messages)
     sent: list[AnyMessage] = []
     for head, rest in _turns(messages):
@@ -132,7 +133,7 @@ def well_formed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return sent
 
 
-def _needs_nothing(messages: Sequence[AnyMessage]) -> bool:
+def is_well_formed(messages: Sequence[AnyMessage]) -> bool:
     """Whether a history is certainly well-formed; nearly all are, and on a long one a closer look takes long."""
     waiting: set[str | None] = set()
     message: Any
@@ -147,7 +148,10 @@ def _needs_nothing(messages: Sequence[AnyMessage]) -> bool:
         elif role == "ai":
             if message.invalid_tool_calls or type(message.content) is not str:
                 return False
-            if calls := message.tool_calls:
+            calls = message.tool_calls
+            if len(calls) == 1 and calls[0]["name"] and calls[0]["id"]:
+                waiting.add(calls[0]["id"])
+            elif calls:
                 waiting = {call["id"] for call in calls if call["name"] and call["id"]}
                 if len(waiting) != len(calls):
                     return False

@@ -180,7 +180,7 @@ def cost(case: Case, granularity: str, asynchronous: bool, *, runs: int, turns: 
             for which in (0, 1) if number % 2 else (1, 0):
                 found[which].append(clocked(pair[which], turns)[0])
     added = [b - a for a, b in zip(found[0], found[1], strict=True)]
-    calls = [counted(each, runs=1) for each in pair]
+    calls = [counted(each, runs=2) for each in pair]
     return Cost(spread(added), (calls[1] - calls[0]) / turns, (having.steps() - without.steps()) / turns)
 
 

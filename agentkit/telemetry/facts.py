@@ -122,6 +122,8 @@ class RunFacts:
     """The run in which this one happens."""
     saved: CheckpointTuple | None = None
     """The checkpoint that it goes on from."""
+    paused: frozenset[str] = frozenset()
+    """The tasks that paused there."""
     resumed: bool = False
     started: float = field(default_factory=perf_counter)
     ended: float | None = None

@@ -23,7 +23,7 @@ from langgraph.config import get_config
 from opentelemetry import context as otel
 
 from agentkit import events
-from agentkit._compat import is_resumed
+from agentkit._compat import paused_tasks, task_of
 from agentkit.events import Event
 from agentkit.telemetry.endpoint import endpoint
 from agentkit.telemetry.facts import ModelCall, RunFacts, ToolCall
@@ -242,6 +242,7 @@ def new_facts(run: Run, saved: Any, parent: Record | None) -> RunFacts:
         segment=segment,
         parent=parent.facts.id if parent is not None else None,
         saved=saved,
+        paused=paused_tasks(saved),
         resumed=saved is not None,
     )
 
@@ -341,7 +342,7 @@ class ToolScope:
             id=call["id"],
             arguments=call["args"],
             tool=request.tool,
-            reexecuted=record.facts.resumed and is_resumed(get_config()),
+            reexecuted=bool(record.facts.paused) and task_of(get_config()) in record.facts.paused,
         )
 
     def __enter__(self) -> ToolScope:

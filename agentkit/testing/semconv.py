@@ -20,7 +20,7 @@ from opentelemetry import context as otel
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
-from agentkit.telemetry.metrics import INSTRUMENTS
+from agentkit.telemetry.instruments import INSTRUMENTS
 from agentkit.telemetry.semconv import FORWARD, GenAI, Own
 from agentkit.testing._content_shape import shape_findings
 

@@ -34,6 +34,10 @@ SCENARIOS: tuple[Scenario, ...] = tuple(
 )
 PAGE = page.DOCS / "performance.md"
 JSON = page.DOCS / "bench" / "turns.json"
+_PICTURES = {
+    "turns.png": "Both granularities as a share of LangChain's",
+    "threads.png": "Time and bytes of a thread over its length, by contender and store",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,10 +173,12 @@ def _tell(about: dict[str, Any]) -> str:
 def _document(about: dict[str, Any], results: Sequence[Result]) -> None:
     results = _with_kept(about, results)
     JSON.write_text(json.dumps({**about, "rows": results}, indent=1) + "\n")
-    page.write(PAGE, "make bench, measured", f"{tables(results)}\n\n{_tell(about)}.")
-    page.write(PAGE, "make bench, targets", targets(results))
-    if not draw(results, JSON.parent):
+    drawn = draw(results, JSON.parent)
+    if not drawn:
         _say("no pictures: matplotlib is not installed")
+    pictures = "".join(f"![{_PICTURES[name]}](bench/{name})\n\n" for name in drawn)
+    page.write(PAGE, "make bench, measured", f"{pictures}{tables(results)}\n\n{_tell(about)}.")
+    page.write(PAGE, "make bench, targets", targets(results))
 
 
 def _with_kept(about: dict[str, Any], results: Sequence[Result]) -> list[Result]:

@@ -88,7 +88,10 @@ def _growth(axes: Any, store: str, what: str, rows: Sequence[Result], title: str
         values = [row["values"][name]["median"] / unit for row, _ in points]
         axes.plot([turns for _, turns in points], values, "o-", color=_COLOURS[name], label=_title(name), markersize=3)
     axes.set_xscale("log")
-    axes.set_yscale("log")
+    if what == "bytes":
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
     axes.set_xticks([turns for _, turns in points], [str(turns) for _, turns in points])
     axes.minorticks_off()
     axes.set_xlabel("turns", fontsize=8)

@@ -53,11 +53,12 @@ class Mark:
     load: float
 
     def values(self) -> list[float]:
-        """A value for each row of this mark; see `_rows`."""
+        """A value for each row of this mark; see `rows`."""
         return [self.cpu * 1000 / self.turns, self.wall * 1000 / self.turns, float(self.bytes), self.load * 1000]
 
 
-def _rows(name: str, where: str, marks: Sequence[int]) -> list[Row]:
+def rows(name: str, where: str, marks: Sequence[int]) -> list[Row]:
+    """The rows of a thread that is looked at there."""
     found = []
     for turns in marks:
         what = f"a thread of {turns} turns in {where}, 3 hook middlewares"
@@ -123,7 +124,7 @@ def _scenario(name: str, where: str, stores: Callable[[], AbstractContextManager
         names = [*FACTORIES, SHARED]
         for each in () if bench.quick else names:  # to warm up
             _sampler(each, opened, QUICK_MARKS)()
-        return Prepared(_rows(name, where, marks), {each: _sampler(each, opened, marks) for each in names}, warm=False)
+        return Prepared(rows(name, where, marks), {each: _sampler(each, opened, marks) for each in names}, warm=False)
 
     about = (
         f"a thread of {', '.join(map(str, MARKS))} turns in {where}, 3 hook middlewares: time, bytes, reading it back"

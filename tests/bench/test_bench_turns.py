@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from bench import page
-from bench.turns.__main__ import JSON, SCENARIOS, main
+from bench.turns.__main__ import SCENARIOS, main
 from bench.turns.measuring import measure, spread
 from bench.turns.model import Bare, Model, add
 from bench.turns.peers import environment
 from bench.turns.processes import process
 from bench.turns.scenario import CONTENDERS, LeftOut, Prepared, Row, import_or_leave_out
 from bench.turns.targets import TARGETS, Target, verdict
-from bench.turns.telling import tables, targets
-from bench.turns.threads import exponent
+from bench.turns.telling import targets
+from bench.turns.threads import MARKS, exponent, rows
 
 
 def test_a_quick_run_measures_agents_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,11 +83,9 @@ def test_a_target_is_met_by_its_median() -> None:
 
 
 def test_every_target_is_of_a_row_that_is_measured() -> None:
-    measured = json.loads(JSON.read_text())["rows"]
-    assert {target.row for target in TARGETS} <= {row["row"] for row in measured}
-    shown = tables(measured)
-    assert all(f"| {scenario.name}" in shown for scenario in SCENARIOS)
-    assert {name for row in measured for name in row["values"]} == set(CONTENDERS)
+    known = {scenario.name for scenario in SCENARIOS} | {row.name for row in rows("S3", "SQLite", MARKS)}
+    assert {target.row for target in TARGETS} <= known
+    assert {target.against for target in TARGETS} <= {"", *CONTENDERS}
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

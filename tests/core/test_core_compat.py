@@ -90,6 +90,23 @@ def test_unread_resume_tells_an_answer_that_nobody_asked_for(reads: bool) -> Non
     assert unread == [not reads]
 
 
+def test_a_paused_task_has_its_id_when_it_runs_again() -> None:
+    ran: list[str | None] = []
+
+    def node(state: Any, config: RunnableConfig) -> None:
+        ran.append(_compat.task_of(config))
+        interrupt("?")
+
+    made = graph(node, saver=True)
+    made.invoke({"messages": []}, thread("t"))
+    saved = made.checkpointer.get_tuple(thread("t"))
+    assert _compat.paused_tasks(saved) == {ran[0]}
+    made.invoke(Command(resume="yes"), thread("t"))
+    assert ran[0] == ran[1] is not None
+    assert _compat.paused_tasks(made.checkpointer.get_tuple(thread("t"))) == _compat.paused_tasks(None) == frozenset()
+    assert _compat.task_of(thread("t")) is None
+
+
 def test_no_answer_is_unread_where_none_was_given() -> None:
     unread: list[bool] = []
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
+import langsmith
 import pytest
 from langchain.agents import create_agent as langchain_create_agent
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
+from langsmith import tracing_context
 
 from agentkit import create_agent, thread
 from agentkit.testing import ScriptedModel, ai, tool_call
@@ -98,6 +104,63 @@ def test_a_hook_in_line_does_not_read_the_state_again() -> None:
     agent = create_agent(ScriptedModel("x"), [add], middleware=[Last(), Adds()])
     assert agent.invoke({"messages": "hi"})["total"] == 11
     assert APPLIED == [1, 10]
+
+
+def test_the_edges_that_choose_do_not_apply_again_what_was_written() -> None:
+    """After the last hook, and after the tools, the run goes where the messages say; other fields are left alone."""
+    APPLIED.clear()
+
+    class Adds(AgentMiddleware[Any, Any, Any]):
+        state_schema = Counted
+
+        def after_model(self, state: Any, runtime: Any) -> Any:
+            return {"total": 1}
+
+    def spend(amount: int) -> Command[Any]:
+        """Spend."""
+        results = [ToolMessage("spent", tool_call_id="c", name="spend")]
+        return Command(update={"total": amount, "messages": results})
+
+    model = ScriptedModel(ai("", tool_call("spend", {"amount": 10}, "c")), "Done.")
+    agent = create_agent(model, [spend], middleware=[Adds()])
+    assert agent.invoke({"messages": "hi"})["total"] == 12
+    assert APPLIED == [1, 10, 1]
+
+
+LANGSMITH = str(Path(langsmith.__file__).parent)
+
+
+class Wraps(Hooks):
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(request)
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return handler(request)
+
+
+def asked_of_langsmith(granularity: Any, middleware: list[Any]) -> set[str]:
+    """The functions of LangSmith that a run calls while tracing is off."""
+    called: set[str] = set()
+
+    def look(frame: Any, event: str, arg: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(LANGSMITH):
+            called.add(frame.f_code.co_name)
+
+    agent = create_agent(turns(3), [add], middleware=middleware, granularity=granularity)
+    with tracing_context(enabled=False):
+        sys.setprofile(look)
+        try:
+            agent.invoke({"messages": "hi"})
+        finally:
+            sys.setprofile(None)
+    return called
+
+
+@granularities
+def test_without_tracing_nothing_of_it_is_paid(granularity: Any) -> None:
+    """Beyond the question whether it is on, no hook, wrap or tool has anything done by LangSmith."""
+    own = asked_of_langsmith(granularity, [Wraps()]) - asked_of_langsmith(granularity, [])
+    assert own <= {"tracing_is_enabled", "get_tracing_context", "get_current_run_tree"}
 
 
 @pytest.mark.parametrize(("jump", "following"), [("end", ()), ("model", ("Jumps.before_model",)), (None, ("model",))])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentkit.telemetry.metrics import INSTRUMENTS
+from agentkit.telemetry.instruments import INSTRUMENTS
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "dashboards" / "agentkit-grafana.json"
 

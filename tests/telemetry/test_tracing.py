@@ -109,6 +109,24 @@ def test_an_approval_is_told_where_it_is_asked_and_where_it_is_given(recorder: A
     assert recorder.findings() == []
 
 
+def test_a_call_that_still_waits_runs_again_beside_the_one_that_is_answered(recorder: Any, entry: EntryPoint) -> None:
+    calls = [tool_call("look", id=id) for id in ("c1", "c2")]
+    agent = recorder.create(
+        ScriptedModel(ai("", *calls), "done"), [look], middleware=[Approval("look")], checkpointer=InMemorySaver()
+    )
+    run(agent, "hi", thread("t"), entry=entry)
+    answer = decide(agent.get_state(thread("t")), {"c1": {"type": "approve", "by": "ann"}})
+    run(agent, answer, thread("t"), entry=entry)
+    told = [
+        (span.attributes["gen_ai.tool.call.id"], span.attributes.get("agentkit.outcome"), again)
+        for span in recorder.named("execute_tool")
+        for again in [span.attributes.get("agentkit.tool.reexecuted", False)]
+    ]
+    assert sorted(told[:2]) == [("c1", "interrupted", False), ("c2", "interrupted", False)]
+    assert sorted(told[2:]) == [("c1", None, True), ("c2", "interrupted", True)]
+    assert recorder.findings() == []
+
+
 def test_a_retried_tool_has_one_span_with_its_retries(recorder: Any, entry: EntryPoint, clock: Any) -> None:
     runs: list[int] = []
 
