@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
-from langchain_core.callbacks import BaseCallbackHandler, get_usage_metadata_callback
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager, get_usage_metadata_callback
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langchain_core.tracers.context import collect_runs
@@ -121,6 +121,19 @@ def traced(agent: Any) -> None:
         server.shutdown()
 
 
+def instrumented(agent: Any) -> None:
+    """As instrumentations do it that hear every run of the process."""
+    original: Any = BaseCallbackManager.__init__
+
+    def patched(manager: Any, *args: Any, **kwargs: Any) -> None:
+        original(manager, *args, **kwargs)
+        manager.add_handler(BaseCallbackHandler())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseCallbackManager, "__init__", patched)
+        agent.invoke(GO)
+
+
 def in_a_node(agent: Any) -> None:
     graph: Any = StateGraph(AgentState)
     graph.add_node("agent", agent)
@@ -164,6 +177,7 @@ SEEN: dict[str, Callable[[Any], object]] = {
     "runs that are collected": collected,
     "a meter": metered,
     "tracing switched on later": traced,
+    "an instrumentation": instrumented,
     "in a node": in_a_node,
     "in a streamed node": in_a_streamed_node,
     "in a stored node": in_a_stored_node,
