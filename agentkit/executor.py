@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from agentkit import executions
 from agentkit.arguments import check_plain_schema, explain
 from agentkit.contract import Contract, contract_of, idempotency_key, key_parameter
-from agentkit.errors import ToolTimeout
+from agentkit.errors import MissingToolForm, ToolTimeout
 from agentkit.slots import Slots
 
 __all__ = ["Execution", "under_contract"]
@@ -47,6 +47,8 @@ class _Terms:
     key: str | None
     awaits: bool
     """Whether the async form is a coroutine of its own, not the sync form in a thread."""
+    only_awaits: bool
+    """Whether there is no sync form."""
 
 
 _TERMS: Final[dict[int, _Terms]] = {}
@@ -59,7 +61,7 @@ def _terms_of(tool: BaseTool) -> _Terms:
             return known
         contract = contract_of(tool)
         slots = Slots(contract.max_concurrency) if contract.max_concurrency else None
-        terms = _Terms(contract, slots, key_parameter(tool), _awaits(tool))
+        terms = _Terms(contract, slots, key_parameter(tool), _awaits(tool), _only_awaits(tool))
         _TERMS[id(tool)] = terms
         finalize(tool, _TERMS.pop, id(tool), None)
         return terms
@@ -69,6 +71,10 @@ def _awaits(tool: BaseTool) -> bool:
     if isinstance(tool, StructuredTool | Tool):
         return tool.coroutine is not None
     return type(tool)._arun is not BaseTool._arun
+
+
+def _only_awaits(tool: BaseTool) -> bool:
+    return isinstance(tool, StructuredTool | Tool) and tool.func is None
 
 
 class Execution:
@@ -87,6 +93,8 @@ class Execution:
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Execute, sync."""
+        if self._terms.only_awaits:
+            raise MissingToolForm(self._tool.name)
         call = self._prepared(input)
         try:
             return self._run(partial(self._tool.invoke, call, config, **kwargs))

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
 from langgraph.channels import DeltaChannel
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, GraphOutput
@@ -17,7 +18,7 @@ from pydantic import BaseModel
 
 from agentkit._compat import is_task
 from agentkit.cancellation import recorded
-from agentkit.errors import NestedPause
+from agentkit.errors import MissingThread, NestedPause
 from agentkit.exits import Result, read_exit
 from agentkit.hooks import Table
 from agentkit.limits import Limits
@@ -111,6 +112,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Stream the run; see LangGraph."""
+        self._refuse_no_thread(config)
         called: _Called | None = kwargs.pop(_CALLED, None)
         watch = called.watch if called else self._watch(input, config, "stream")
         given = self._started(input, through=called is not None and called.through)
@@ -121,6 +123,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As `stream`."""
+        self._refuse_no_thread(config)
         called: _Called | None = kwargs.pop(_CALLED, None)
         watch = called.watch if called else self._watch(input, config, "astream")
         given = self._started(input, through=called is not None and called.through)
@@ -152,6 +155,15 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return {**schema, "properties": shown}
 
     # ---- inner
+
+    def _refuse_no_thread(self, config: RunnableConfig | None) -> None:
+        """LangGraph says it where nothing at all is configured, and a saver fails where something else is."""
+        if not isinstance(self.checkpointer, BaseCheckpointSaver):
+            return
+        known = [(each or {}).get("configurable") or {} for each in (config, self.config, _ambient())]
+        if any("thread_id" in each for each in known) or (any(known) and self.checkpointer.config_specs):
+            return
+        raise MissingThread(self.get_name())
 
     def _watch(self, input: Any, config: RunnableConfig | None, entrypoint: EntryPoint) -> Watch | None:
         """Who watches the next run, if anybody does."""
@@ -226,11 +238,16 @@ def _same(before: Any, after: Any) -> bool:
 
 def _outer() -> Mapping[str, Any] | None:
     """The config of the engine's run that this call happens in, if any."""
+    config = _ambient()
+    return config if config is not None and "langgraph_step" in config.get("metadata", {}) else None
+
+
+def _ambient() -> Mapping[str, Any] | None:
+    """The config that this call inherits, if any."""
     try:
-        config = get_config()
+        return get_config()
     except RuntimeError:
         return None
-    return config if "langgraph_step" in config.get("metadata", {}) else None
 
 
 def _steps_left() -> int | None:

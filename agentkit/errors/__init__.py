@@ -21,6 +21,7 @@ AgentkitError
 │   └── UnusedDecision
 ├── InvalidArguments (ToolException)        told to the model
 ├── MissingStructuredOutput (StructuredOutputError)
+├── MissingToolForm (NotImplementedError)
 ├── ToolTimeout (TimeoutError)              told to the model
 ├── TruncatedReply (ConnectionError)
 ├── InvalidDecision (ValueError)            an answer to a question for approval that cannot be taken
@@ -37,6 +38,7 @@ AgentkitError
 ├── UnknownEffect (LookupError)
 ├── InvalidSettlement (ValueError)
 ├── MissingCheckpointer (RuntimeError)
+├── MissingThread (ValueError)
 ├── UnreadableReply (ValueError)
 ├── GateTripped (RuntimeError)
 ├── NestedPause (RuntimeError)
@@ -99,6 +101,8 @@ from agentkit.errors.running import (
     MissingCheckpointer,
     MissingHookForm,
     MissingStructuredOutput,
+    MissingThread,
+    MissingToolForm,
     NestedPause,
     ToolTimeout,
     TruncatedReply,
@@ -147,6 +151,8 @@ __all__ = [
     "MissingDependency",
     "MissingHookForm",
     "MissingStructuredOutput",
+    "MissingThread",
+    "MissingToolForm",
     "NestedPause",
     "NoGraph",
     "NotEntitled",

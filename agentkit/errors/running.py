@@ -18,6 +18,8 @@ __all__ = [
     "MissingCheckpointer",
     "MissingHookForm",
     "MissingStructuredOutput",
+    "MissingThread",
+    "MissingToolForm",
     "NestedPause",
     "ToolTimeout",
     "TruncatedReply",
@@ -138,6 +140,22 @@ class InvalidArguments(AgentkitError, ToolException):
         )
 
 
+class MissingToolForm(AgentkitError, NotImplementedError):
+    """A tool that has only an async form was to run in a sync run. It was not executed.
+
+    Attributes:
+        tool: The name of the tool.
+    """
+
+    def __init__(self, tool: str) -> None:
+        """Name the tool."""
+        self.tool = tool
+        super().__init__(
+            f"Tool `{tool}` has no sync form, and `invoke` and `stream` need one: call the agent with `ainvoke` or "
+            "`astream`, or give the tool a sync function beside its coroutine. The call was not executed."
+        )
+
+
 class ToolTimeout(AgentkitError, TimeoutError):
     """An execution of a tool took longer than its contract allows; the model is told.
 
@@ -220,6 +238,17 @@ class NestedPause(AgentkitError, RuntimeError):
             f"agent {name!r} paused for a person inside another run, but it has a thread of its own, so the outer run "
             "cannot pause with it. Call it without a thread id (then both pause together), "
             "or call it through `stream` and handle its pause."
+        )
+
+
+class MissingThread(AgentkitError, ValueError):
+    """A run of an agent with a checkpointer does not say which thread it belongs to, so it could not be stored."""
+
+    def __init__(self, agent: str) -> None:
+        """Name the agent."""
+        super().__init__(
+            f"Agent {agent!r} has a checkpointer, and this run names no thread to keep it in: pass "
+            '`thread("some-id")` as its config, or {"configurable": {"thread_id": "some-id"}}.'
         )
 
 

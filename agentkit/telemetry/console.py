@@ -79,18 +79,21 @@ class FileExporter(SpanExporter):
 
 
 def show(*exporters: SpanExporter, provider: TracerProvider | None = None) -> TracerProvider:
-    """Set up tracing for an application that has none: each run is printed when it has ended.
+    """Print each run when it has ended.
 
     Args:
         *exporters: Where runs go. Default: a `TreeConsoleExporter`.
-        provider: The provider to add them to. Default: a new one, which becomes the application's.
+        provider: The provider to add them to. Default: the application's; a new one, which becomes the application's,
+            where it has none.
 
     Returns:
         The provider.
     """
-    made = provider or TracerProvider()
+    current = trace.get_tracer_provider()
+    there = provider or (current if isinstance(current, TracerProvider) else None)
+    used = there or TracerProvider()
     for exporter in exporters or (TreeConsoleExporter(),):
-        made.add_span_processor(SimpleSpanProcessor(exporter))
-    if provider is None:
-        trace.set_tracer_provider(made)
-    return made
+        used.add_span_processor(SimpleSpanProcessor(exporter))
+    if there is None:
+        trace.set_tracer_provider(used)
+    return used

@@ -278,6 +278,18 @@ def decided(decision: Any, *rules: ApprovalRule, saver: Any = True) -> None:
     agent.invoke(Command(resume=decision), thread("t"))
 
 
+def missing_tool_form() -> None:
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    create_agent(ScriptedModel(ai("", tool_call("look"))), [look]).invoke({"messages": "hi"})
+
+
+def missing_thread() -> None:
+    create_agent(ScriptedModel(ai("hi")), checkpointer=InMemorySaver(), name="shop").invoke({"messages": "hi"})
+
+
 def missing_checkpointer() -> None:
     decided(None, saver=False)
 
@@ -492,6 +504,8 @@ MISTAKES: list[tuple[Callable[[], None], str, type, list[str]]] = [
     (missing_structured_output, "MissingStructuredOutput", Exception, ["3 tries", "`Limits.structured_retries`"]),
     (truncated_reply, "TruncatedReply", ConnectionError, ["3 times", "broke off", "retry"]),
     (nested_pause, "NestedPause", RuntimeError, ["'helper'", "thread of its own", "without a thread id"]),
+    (missing_tool_form, "MissingToolForm", NotImplementedError, ["`look`", "no sync form", "`ainvoke`"]),
+    (missing_thread, "MissingThread", ValueError, ["'shop'", 'thread("some-id")']),
     (missing_checkpointer, "MissingCheckpointer", RuntimeError, ["Approval has to pause", "Pass `checkpointer=`"]),
     (unknown_decision, "UnknownDecision", ValueError, ["'c1'", "'maybe'", "approve, edit, reject, respond"]),
     (incomplete_decision, "IncompleteDecision", ValueError, ["'c1'", "`respond` needs a `message`"]),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -167,3 +169,22 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path: Path, file: Path) -> No
     assert (missing.exit_code, unwritable.exit_code) == (2, 2)
     assert "is no recorded run" in missing.stderr
     assert "cannot be written" in unwritable.stderr
+
+
+def test_the_console_can_be_shown_beside_a_file(tmp_path: Path, root: Path) -> None:
+    program = """
+import sys
+from opentelemetry import trace
+from agentkit.telemetry import console
+first = console.show(console.FileExporter(sys.argv[1]))
+second = console.show()
+assert first is second is trace.get_tracer_provider()
+with trace.get_tracer("shop").start_as_current_span("invoke_agent shop"):
+    pass
+"""
+    file = tmp_path / "run.jsonl"
+    done = subprocess.run([sys.executable, "-c", program, str(file)], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Overriding" not in done.stderr
+    assert "invoke_agent shop" in done.stdout + done.stderr
+    assert "invoke_agent shop" in file.read_text()
