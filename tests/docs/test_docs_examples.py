@@ -1,11 +1,13 @@
 """Every Python example in the README and the documentation runs, offline, and prints what it says it prints.
 
-A block runs by itself, in an empty folder. What follows `# ->` is what the block prints, in order; a block without it
-may print anything. `<!-- skip: reason -->` on the line before a block keeps it from running, for blocks that need a
-provider's key.
+A block runs by itself, in an empty folder; one that sets up its whole process has one of its own. What follows `# ->` is
+what the block prints, in order; a block without it may print anything. `<!-- skip: reason -->` on the line before a
+block keeps it from running, for blocks that need a provider's key.
 """
 
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +22,9 @@ BLOCK = re.compile(
     r"(?:^[ ]*<!-- skip: (?P<skip>.+?) -->\n\s*)?^(?P<indent>[ ]*)```python\b[^\n]*\n(?P<code>.*?)^(?P=indent)```[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
+
+SET_UP = re.compile(r"console\.show\(|logging\.configure\(|set_\w+_provider\(")
+"""What an application does once, and no test may leave to the others."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,23 @@ def test_an_example_runs_and_prints_what_it_says(
     if example.skip:
         pytest.skip(example.skip)
     monkeypatch.chdir(tmp_path)
-    module = ModuleType("docs_example")  # a real module, so that annotations of its classes can be resolved
-    monkeypatch.setitem(sys.modules, module.__name__, module)
     padding = "\n" * (example.line - 1)  # tracebacks then show the page's own line numbers
-    exec(compile(padding + example.code, str(example.page), "exec"), module.__dict__)
+    if SET_UP.search(example.code):
+        printed = in_a_process(padding + example.code, tmp_path)
+    else:
+        module = ModuleType("docs_example")  # a real module, so that annotations of its classes can be resolved
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(compile(padding + example.code, str(example.page), "exec"), module.__dict__)
+        printed = capsys.readouterr().out
     if example.prints:
-        assert [line.strip() for line in capsys.readouterr().out.splitlines()] == example.prints
+        assert [line.strip() for line in printed.splitlines()] == example.prints
+
+
+def in_a_process(code: str, folder: Path) -> str:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_readme_shows_an_example_that_runs() -> None:
