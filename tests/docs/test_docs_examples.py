@@ -1,8 +1,8 @@
 """Every Python example in the README and the documentation runs, offline, and prints what it says it prints.
 
-A block runs by itself, in an empty folder; one that sets up its whole process has one of its own. What follows `# ->` is
-what the block prints, in order; a block without it may print anything. `<!-- skip: reason -->` on the line before a
-block keeps it from running, for blocks that need a provider's key.
+A block runs by itself, in an empty folder; one that sets up its whole process has one of its own. What follows
+`# ->` is what the block prints, in order; a block without it may print anything. `<!-- skip: reason -->` on the line
+before a block keeps it from running, for blocks that need a provider's key.
 """
 
 import os
