@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Barrier
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -43,12 +44,14 @@ def test_each_decision_once_however_often_its_call_runs_again(call: EntryPoint) 
 
 def test_a_doubt_once_whatever_is_answered_beside_it(call: EntryPoint) -> None:
     broken: set[int] = set()
+    begun = Barrier(2)  # else the failure of one may end the run before the other has begun
 
     @tool(effect="write")
     def pay(x: int) -> str:
         """Pay."""
         if x not in broken:
             broken.add(x)
+            begun.wait(60)
             raise OSError("broken off")
         return "paid"
 
